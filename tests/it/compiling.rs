@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -12,6 +13,7 @@ use tempfile::TempDir;
 use crate::mcp_client::{McpClient, result};
 use crate::product::Product;
 use crate::running::{Running, until, wait_for};
+use crate::terminal::Prompt;
 
 /// A host whose cache is empty.
 struct Cold {
@@ -74,6 +76,26 @@ fn a_compiler_that_always_dies_costs_its_plugin_alone() {
     ]);
     let ran = host.call("bash", &json!({"command": "echo on"}));
     assert_eq!(ran["status"], "ok", "{ran}");
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_does_not_wait_for_the_compilers() {
+    let cold = Cold::new();
+    let cache = format!("engine.cache_dir={}", cold.cache.path().display());
+    let args = ["--set", &cache, "run"];
+    let mut prompt = Prompt::start_with(&cold.product, &args, "are being compiled");
+    prompt.until("zeph");
+    prompt.type_line("diagnostics command=x");
+    // Sent again: the line may not have been read yet.
+    let end = Instant::now() + Duration::from_secs(30);
+    while !prompt.shown().contains("cancelled: plugins") {
+        assert!(Instant::now() < end, "{}", prompt.shown());
+        prompt.interrupt();
+        prompt.read(Duration::from_millis(200));
+    }
+    prompt.type_line("diagnostics command=x");
+    prompt.until("command=x");
+    assert_eq!(prompt.terminate(), Some(143));
 }
 
 #[test]

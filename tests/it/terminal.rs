@@ -81,7 +81,7 @@ impl Prompt {
     }
 
     /// Reads what comes within this time, and answers for the terminal; whether something came.
-    fn read(&mut self, patience: Duration) -> bool {
+    pub(crate) fn read(&mut self, patience: Duration) -> bool {
         let mut watched = [PollFd::new(&self.master, PollFlags::IN)];
         let patience = Timespec::try_from(patience).unwrap();
         if poll(&mut watched, Some(&patience)).unwrap() == 0 {
@@ -326,4 +326,127 @@ fn a_prompt_that_is_left_with_ctrl_d_is_a_success() {
     prompt.shown.clear();
     prompt.master.write_all(b"\x04").unwrap();
     assert_eq!(prompt.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn lines_typed_while_a_command_runs_are_run_after_it() {
+    let product = Product::new();
+    let mut prompt = Prompt::start(&product);
+    prompt.type_line("bash command='echo $((6*7)) runs; until test -e go; do sleep 0.05; done'");
+    prompt.until("42 runs");
+    prompt.press(
+        b"bash command='echo $((7*7)) second'\rwrite {\"path\": \"a\",\r\"content\": \"b\"}\r",
+    );
+    prompt.press(b"bash command='echo $((8*8)) third'\r/quit\r");
+    product.file("go", "");
+    prompt.until_all(&["49 second", "64 third"]);
+    assert_eq!(prompt.wait(), Some(0));
+    assert_eq!(product.read("a"), "b");
+}
+
+#[test]
+fn ctrl_c_forgets_the_lines_that_were_typed_ahead() {
+    let product = Product::new();
+    let mut prompt = Prompt::start(&product);
+    let wait = "until test -e go; do sleep 0.05; done";
+    prompt.type_line(&format!("bash command='echo $((6*7)) runs; {wait}'"));
+    prompt.until("42 runs");
+    prompt.press(
+        format!("bash command='echo $((7*7)) runs; rm go; {wait}'\rwrite path=a content=b\r")
+            .as_bytes(),
+    );
+    product.file("go", "");
+    prompt.until("49 runs");
+    prompt.interrupt();
+    prompt.until_all(&["cancelled", "zeph"]);
+    prompt.type_line("/quit");
+    assert_eq!(prompt.wait(), Some(0));
+    assert!(!product.work.join("a").exists());
+}
+
+#[test]
+fn the_prompt_drives_no_plain_terminal() {
+    let product = Product::new();
+    let mut command = product.command(&["run"]);
+    command.env("NO_COLOR", "1").env("TERM", "dumb");
+    let mut prompt = Prompt::run(command, Some((80, 24)), "zeph> ");
+    prompt.type_line("write {\"path\": \"a\",");
+    prompt.until("… ");
+    prompt.type_line("\"content\": \"b\"}");
+    prompt.until_all(&["write", "zeph> "]);
+    assert!(!prompt.shown().contains('\u{1b}'), "{:?}", prompt.shown());
+    assert_eq!(product.read("a"), "b");
+    assert_eq!(prompt.terminate(), Some(143));
+}
+
+#[test]
+fn a_prompt_that_cannot_be_shown_is_refused() {
+    let product = Product::new();
+    let log = product.work.join("log");
+    let (shell, log) = (product.command(&["run"]), log.display().to_string());
+    let mut redirected = in_shell(&shell, r#""$0" "$@" 2>"$LOG"; echo "exit $?""#);
+    redirected.env("LOG", log);
+    Prompt::run(redirected, None, "exit 2");
+    let log = product.read("log");
+    assert!(log.contains("--jsonl"), "{log}");
+}
+
+/// A command as a script of a shell has it: `"$0" "$@"`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a shell redirects the streams of the program under test"
+)]
+fn in_shell(command: &Command, script: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(command.get_program());
+    shell.args(command.get_args());
+    shell.env_clear().env("PATH", "/usr/bin:/bin");
+    let set = |(name, value): (_, Option<_>)| Some((name, value?));
+    shell.envs(command.get_envs().filter_map(set));
+    shell.current_dir(command.get_current_dir().unwrap());
+    shell
+}
+
+/// A program's call that waits, of a tool that makes the file `a`.
+fn with_waiting_call() -> Product {
+    let product = Product::new();
+    let line = r#"{"tool": "write", "params": {"path": "a", "content": "b"}}"#;
+    let ran = product.feed(&[], line);
+    assert!(
+        ran.stdout.contains("confirmation_required"),
+        "{}",
+        ran.stdout
+    );
+    product
+}
+
+#[test]
+fn what_was_typed_with_the_question_for_it_approves_no_waiting_call() {
+    let product = with_waiting_call();
+    let mut prompt = Prompt::start(&product);
+    prompt.press(b"/approve\ra\r");
+    prompt.until("Let it run");
+    prompt.type_line("n");
+    prompt.until_all(&["enied", "zeph"]);
+    prompt.type_line("/quit");
+    assert_eq!(prompt.wait(), Some(0));
+}
+
+#[test]
+fn what_was_typed_before_a_question_is_no_answer_on_the_command_line() {
+    let product = with_waiting_call();
+    let approve = product.command(&["approve", "--last"]);
+    let script = r#"echo typing; until test -e go; do sleep 0.05; done; "$0" "$@"; echo "exit $?""#;
+    let mut prompt = Prompt::run(in_shell(&approve, script), None, "typing");
+    prompt.press(b"y\ry\r");
+    product.file("go", "");
+    prompt.until("[y/N] ");
+    prompt.press(b"\n");
+    prompt.until("exit ");
+    let approvals = product.run(&["approve"]);
+    assert!(
+        !approvals.stdout.contains("APPROVED"),
+        "{}",
+        approvals.stdout
+    );
 }

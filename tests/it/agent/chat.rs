@@ -153,6 +153,68 @@ fn pasted_lines_are_no_calls_before_enter() {
 }
 
 #[test]
+fn what_was_typed_with_a_prompt_does_not_approve_its_calls() {
+    let write = || calls(&[("write", json!({"path": "a", "content": "b"}))]);
+    for (args, term) in [
+        (&["run"][..], "xterm"),
+        (&["run"], "dumb"),
+        (&["run", "--tui"], "xterm"),
+    ] {
+        let script = Script::new([write(), says("then not")]);
+        let product = product(&script);
+        let mut command = product.command(args);
+        command.env("TERM", term);
+        let mut chat = Prompt::run(command, Some((80, 24)), "explains");
+        chat.press(b"write\ra\ro\ry\r");
+        chat.until("[o/s/a/N]");
+        chat.press(b"\x15");
+        chat.type_line("n");
+        match args.contains(&"--tui") {
+            true => chat.redraw_until(&["then"]),
+            false => chat.until("then not"),
+        }
+        assert!(!product.work.join("a").exists(), "{args:?} {term}");
+        assert_eq!(chat.terminate(), Some(143));
+    }
+}
+
+#[test]
+fn prompts_typed_while_the_model_works_follow() {
+    let script = Script::new([
+        calls(&[(
+            "bash",
+            json!({"command": "echo begun-here; until test -e go; do sleep 0.05; done"}),
+        )]),
+        says("first answer"),
+        says("second answer"),
+        says("third answer"),
+    ]);
+    let product = product(&script);
+    let mut chat = Prompt::start_with(&product, &["run", "--allow", "bash"], "/help explains");
+    chat.type_line("wait");
+    chat.until("begun-here");
+    chat.press(b"and then?\rand now?\r/quit\r");
+    product.file("go", "");
+    chat.until_all(&["first answer", "second answer", "third answer"]);
+    assert_eq!(chat.wait(), Some(0));
+}
+
+#[test]
+fn a_terminal_that_is_closed_at_a_question_is_a_hang_up() {
+    for term in ["xterm", "dumb"] {
+        let script = Script::new([calls(&[("write", json!({"path": "a", "content": "b"}))])]);
+        let product = product(&script);
+        let mut command = product.command(&RUN);
+        command.env("TERM", term);
+        let mut chat = Prompt::run(command, Some((80, 24)), "explains");
+        chat.type_line("write");
+        chat.until("Run it?");
+        assert_eq!(chat.close(), Some(129), "{term}");
+        assert!(!product.work.join("a").exists(), "{term}");
+    }
+}
+
+#[test]
 fn what_a_provider_does_not_report_is_marked_as_an_estimate() {
     let unreported = json!({ "text": "a guess", "usage": { "is_wrong": true } });
     let script = Script::new([says("counted"), unreported]);

@@ -34,8 +34,6 @@ use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::render::escape;
 
-pub(crate) use self::input::is_dumb;
-
 /// Pieces of output of commands that wait to be shown; what finds no room is counted, and stands in the result.
 const CHUNKS_MAX: usize = 64;
 
@@ -112,7 +110,12 @@ pub(crate) async fn serve(
         ends.iter().for_each(show);
         // The model that `/model` chose stays in use.
         provider = Arc::clone(chat.agent.provider());
-        match next? {
+        let next = match next {
+            // Whatever went wrong then went wrong because of it.
+            Err(_) if terminal.is_lost() => Next::Ended(Interruption::HangUp),
+            next => next?,
+        };
+        match next {
             Next::Quit => return Ok(None),
             Next::Ended(interruption) => return Ok(Some(interruption)),
             Next::Resume(id) => resume = Some(id),

@@ -90,6 +90,8 @@ struct HeadlessOutput {
     approver: Approver,
     /// Ends the run when nobody reads its output.
     cancel: CancellationToken,
+    /// Whether standard output was a terminal when the run began: it is none any more once it is gone.
+    has_terminal: bool,
     written: Mutex<Written>,
 }
 
@@ -109,6 +111,7 @@ impl HeadlessOutput {
             form,
             approver,
             cancel,
+            has_terminal: io::stdout().is_terminal(),
             written: Mutex::new(Written {
                 is_at_line_start: true,
                 ..Written::default()
@@ -251,6 +254,14 @@ impl HeadlessOutput {
         }
     }
 
+    /// The loss of the terminal, when writing to it has noticed that before a signal came.
+    fn hung_up(&self) -> Option<Interruption> {
+        let written = self.written();
+        let code = written.error.as_ref()?.raw_os_error()?;
+        let is_gone = self.has_terminal && code == rustix::io::Errno::IO.raw_os_error();
+        is_gone.then_some(Interruption::HangUp)
+    }
+
     fn finish(
         &self,
         agent: &HostAgent,
@@ -258,6 +269,7 @@ impl HeadlessOutput {
         interruption: Option<Interruption>,
     ) -> RunEnd {
         self.end_text();
+        let interruption = interruption.or(self.hung_up());
         let (status, text, message) = match end {
             None => (RunStatus::Interrupted, String::new(), None),
             Some(end) => {

@@ -4,6 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 
 use crate::cli::out;
 use crate::run::render::{BOLD, escape};
+use crate::run::typed_ahead;
 
 /// What a person says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,12 @@ pub(in crate::cli) fn ask(question: &str, yes: bool) -> Answer {
     if !is_possible() {
         return Answer::Nobody;
     }
-    out::stderr(&format!("{BOLD}{}{BOLD:#} [y/N] ", escape(question)));
+    out::stderr(&format!("{BOLD}{}{BOLD:#}", escape(question)));
+    // Nothing that was typed before the question was shown answers it.
+    if typed_ahead::discard(io::stdin()).is_err() {
+        return Answer::No;
+    }
+    out::stderr(" [y/N] ");
     let mut line = String::new();
     match io::stdin().lock().read_line(&mut line) {
         Ok(_) if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") => Answer::Yes,

@@ -217,9 +217,9 @@ pub(super) const RUN_LONG: &str = concat!(
     r#"
 
 With a model ([[llm.providers]] in the configuration), `run` is an agent: a
-chat on a terminal, or one task with PROMPT. The model's calls take the same
-path as any other: sandboxed, and what changes something asks. `@path` attaches
-a file. PROMPT prints the model's text on standard output and progress on
+chat when standard input, output and error are a terminal, or one task with
+PROMPT. The model's calls take the same path as any other: sandboxed, and what
+changes something asks. `@path` attaches a file. PROMPT prints the model's text on standard output and progress on
 standard error; --json prints events, one object per line, of the types
 session, text, tool_call, tool_result, approval, message, usage, error and,
 last, result (--json-schema has the details). Sessions are stored, and --resume

@@ -26,6 +26,7 @@ use crate::host::Host;
 use crate::run::ask::terminal;
 use crate::run::interrupt::Interrupts;
 use crate::run::jsonl::{self, JsonLinesEnd, JsonLinesInput, Tally};
+use crate::run::line_input;
 use crate::run::render::{YELLOW, duration, escape};
 use crate::run::repl::{self, Left};
 use crate::scheduler::clockwork::Clockwork;
@@ -69,8 +70,11 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
     let door = door(&options)?;
     let config = context.config()?;
     let has_model = config.agent.provider.is_some() && !options.no_model;
-    if matches!(door, FrontEnd::Terminal) && has_model && agent::is_at_terminal() {
-        return agent::run(context, options);
+    if matches!(door, FrontEnd::Terminal) && has_model {
+        if agent::is_at_terminal() {
+            return agent::run(context, options);
+        }
+        out::note("standard output is not a terminal: this is the prompt for tools, not a chat");
     }
     let allow = context.allow(&options.allow, &config)?;
     let bounds = jsonl::JsonLinesOptions {
@@ -133,23 +137,35 @@ fn ask() -> Result<ApprovalPrompt, CliError> {
 fn tell_editor(quiet: bool, news: &ExternalPrinter<String>) -> Tell {
     let news = news.sender();
     Arc::new(move |event: &PluginEvent| {
-        if !quiet {
-            let line = format!("{YELLOW}note:{YELLOW:#} {}", escape(&event.to_string()));
-            drop(news.try_send(line));
+        if quiet {
+            return;
+        }
+        let line = format!("{YELLOW}note:{YELLOW:#} {}", escape(&event.to_string()));
+        match line_input::is_dumb() {
+            true => repl::say(&format!("{line}\n")),
+            false => drop(news.try_send(line)),
         }
     })
 }
 
-/// A file when one is named; the editor when both ends of it are a terminal; else standard input.
+/// A file when one is named; the editor when standard input is a terminal; else standard input as JSON lines.
+///
+/// Errors: the file cannot be read, or the editor has no terminal to draw on.
 fn door(options: &RunArgs) -> Result<FrontEnd, CliError> {
     if let Some(path) = &options.calls {
         return open(path).map(|file| FrontEnd::Lines(JsonLinesInput::File(file)));
     }
-    // The editor reads standard input and draws on standard error.
-    if io::stdin().is_terminal() && io::stderr().is_terminal() && !options.jsonl {
-        return Ok(FrontEnd::Terminal);
+    if options.jsonl || !io::stdin().is_terminal() {
+        return Ok(FrontEnd::Lines(JsonLinesInput::Stdin));
     }
-    Ok(FrontEnd::Lines(JsonLinesInput::Stdin))
+    // The editor reads standard input and draws on standard error.
+    match io::stderr().is_terminal() {
+        true => Ok(FrontEnd::Terminal),
+        false => Err(CliError::user(
+            "standard error is not a terminal, where the prompt would be shown",
+        )
+        .hint("`--jsonl` reads calls from the terminal as lines of JSON")),
+    }
 }
 
 fn open(path: &Path) -> Result<File, CliError> {

@@ -6,17 +6,17 @@ pub(crate) mod terminal;
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
+use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Signal};
 use zeph_core::capability::Capability;
 use zeph_core::category::ErrorCategory;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::output::Outcome;
 use zeph_plugins::refusal::GrantRequest;
 
-use super::lost::TerminalWatch;
+use super::line_input::LineInput;
 use super::render::{BOLD, DIM, escape};
+use super::repl::say;
 use crate::approval::ApprovalAnswer;
 use crate::calls::CallReport;
 use crate::host::Host;
@@ -84,19 +84,16 @@ const GRANT: ApprovalLabel =
 const CALL: ApprovalLabel = ApprovalLabel("Let it run [o]nce, in its [s]ession, [a]lways, or [N]o");
 
 fn choice(question: ApprovalLabel) -> io::Result<ApprovalAnswer> {
-    let breaks = Arc::new(AtomicBool::new(false));
-    let terminal = TerminalWatch::start(Arc::clone(&breaks))?;
-    let editor = Reedline::create().with_break_signal(breaks);
-    // What is pasted answers nothing before Enter is pressed.
-    let mut editor = editor.use_bracketed_paste(true);
+    let mut input = LineInput::of_answers(Arc::default())?;
+    input.discard()?;
     loop {
-        let line = terminal.reading(|| editor.read_line(&question));
-        let Signal::Success(line) = line.map_err(io::Error::other)? else {
+        let Signal::Success(line) = input.read(&question)? else {
             return Ok(ApprovalAnswer::Denied);
         };
         if let Some(answer) = terminal::understood(&line) {
             return Ok(answer);
         }
+        say("answer `o`, `s`, `a` or `n`\n");
     }
 }
 

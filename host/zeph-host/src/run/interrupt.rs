@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::{fs, io};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -59,6 +60,12 @@ impl Interrupts {
     pub(crate) fn with_hang_up(&mut self) -> io::Result<()> {
         self.hang_up = Some(signal(SignalKind::hangup())?);
         Ok(())
+    }
+
+    /// Forgets Ctrl-C that came while nothing ran that it could end.
+    pub(crate) fn forget_interrupt(&mut self) {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(())) = self.interrupt.poll_recv(&mut context) {}
     }
 
     /// The next signal. Dropping the future loses none.

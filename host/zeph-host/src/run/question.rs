@@ -7,14 +7,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
+use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Signal};
 use serde_json::{Map, Value};
 use zeph_core::inquiry::{
     Choice, GivenAnswer, GivenAnswers, UserAction, UserQuestion, choices, is_list,
 };
 
 use super::interrupt::{Interruption, Interrupts};
-use super::lost::TerminalWatch;
+use super::line_input::LineInput;
 use super::render::{BOLD, DIM, RED, escape};
 use crate::questions::SealedInquiry;
 
@@ -32,7 +32,11 @@ pub(crate) async fn put(
     let mut interruption = None;
     loop {
         tokio::select! {
-            answers = &mut reading => return Ok((answers.map_err(io::Error::other)??, interruption)),
+            answers = &mut reading => {
+                let (answers, is_lost) = answers.map_err(io::Error::other)??;
+                let lost = is_lost.then_some(Interruption::HangUp);
+                return Ok((answers, interruption.or(lost)));
+            }
             // It may come before the editor takes Ctrl-C for itself.
             signal = interrupts.next() => {
                 interruption = Some(signal);
@@ -42,9 +46,15 @@ pub(crate) async fn put(
     }
 }
 
-/// Puts every question. Blocks until there are answers, or `breaks` is set.
-fn read(tool: &str, asked: &SealedInquiry, breaks: Arc<AtomicBool>) -> io::Result<GivenAnswers> {
-    let mut terminal = Terminal::open(breaks)?;
+/// Puts every question. Blocks until there are answers, or `breaks` is set. Says whether the terminal was lost, which cancels the rest.
+fn read(
+    tool: &str,
+    asked: &SealedInquiry,
+    breaks: Arc<AtomicBool>,
+) -> io::Result<(GivenAnswers, bool)> {
+    let mut terminal = Terminal {
+        input: LineInput::of_answers(breaks)?,
+    };
     terminal.say(&format!(
         "{BOLD}`{}` asks:{BOLD:#} {DIM}(Ctrl-D declines, Ctrl-C cancels){DIM:#}\n",
         escape(tool)
@@ -54,7 +64,10 @@ fn read(tool: &str, asked: &SealedInquiry, breaks: Arc<AtomicBool>) -> io::Resul
     for question in asked.inquiry.questions() {
         let (action, content) = match is_cancelled {
             true => (UserAction::Cancel, None),
-            false => terminal.ask(question)?,
+            false => match terminal.ask(question) {
+                Err(_) if terminal.input.is_lost() => (UserAction::Cancel, None),
+                asked => asked?,
+            },
         };
         is_cancelled = action == UserAction::Cancel;
         answers.push(GivenAnswer {
@@ -63,16 +76,16 @@ fn read(tool: &str, asked: &SealedInquiry, breaks: Arc<AtomicBool>) -> io::Resul
             content,
         });
     }
-    Ok(GivenAnswers {
+    let given = GivenAnswers {
         state: asked.state.clone(),
         answers,
-    })
+    };
+    Ok((given, terminal.input.is_lost()))
 }
 
 /// The terminal while questions stand on it.
 struct Terminal {
-    watch: TerminalWatch,
-    editor: Reedline,
+    input: LineInput,
 }
 
 /// What a person does with a field.
@@ -82,14 +95,6 @@ enum FieldAction {
 }
 
 impl Terminal {
-    fn open(breaks: Arc<AtomicBool>) -> io::Result<Self> {
-        let watch = TerminalWatch::start(Arc::clone(&breaks))?;
-        let editor = Reedline::create().with_break_signal(breaks);
-        // What is pasted answers nothing before Enter is pressed.
-        let editor = editor.use_bracketed_paste(true);
-        Ok(Self { watch, editor })
-    }
-
     fn say(&mut self, text: &str) {
         super::repl::say(text);
     }
@@ -97,6 +102,7 @@ impl Terminal {
     /// Asks until the answer fits, or the person does not want to answer.
     fn ask(&mut self, question: &UserQuestion) -> io::Result<(UserAction, Option<Value>)> {
         self.say(&format!("{}\n", escape(question.message())));
+        self.input.discard()?;
         loop {
             let content = match self.form(question)? {
                 Ok(content) => content,
@@ -132,9 +138,7 @@ impl Terminal {
 
     fn read(&mut self, field: &Field<'_>) -> io::Result<FieldAction> {
         let prompt = FieldLabel(escape(&field.label()));
-        let editor = &mut self.editor;
-        let read = self.watch.reading(|| editor.read_line(&prompt));
-        Ok(match read.map_err(io::Error::other)? {
+        Ok(match self.input.read(&prompt)? {
             Signal::Success(line) => FieldAction::Typed(line),
             Signal::CtrlD => FieldAction::Left(UserAction::Decline),
             _ => FieldAction::Left(UserAction::Cancel),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use reedline::{ExternalPrinter, Reedline, Signal};
+use reedline::{ExternalPrinter, Signal};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use zeph_core::call::ToolRequest;
@@ -21,7 +21,7 @@ use zeph_engine::{Listener, Progress};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
 use super::interrupt::{EndWatch, Interruption, Interrupts};
-use super::lost::TerminalWatch;
+use super::line_input::LineInput;
 use super::prompt_input::{self, PromptInput};
 use super::render::{DIM, RED, YELLOW, escape};
 use super::{ask, catalog, one, question, render};
@@ -87,9 +87,9 @@ pub(crate) async fn serve(
     let is_ending = Arc::new(AtomicBool::new(false));
     // At the prompt nobody else hears it, and the terminal has to be given back in order.
     let ending = EndWatch::start(&is_ending)?;
-    let terminal = TerminalWatch::start(Arc::clone(&is_ending))?;
-    interrupts.with_terminal(&terminal);
-    let mut editor = editor::new(host.clone(), &options, news, &is_ending);
+    let editor = || editor::new(host.clone(), &options, news);
+    let mut input = LineInput::open(editor, is_ending, continuation::is_whole)?;
+    interrupts.with_terminal(input.watch());
     let n_tools = match host.plugins().is_settled {
         true => format!("{} tools", host.catalog().tools().len()),
         false => "plugins are being compiled, commands run already".to_owned(),
@@ -97,10 +97,10 @@ pub(crate) async fn serve(
     say(&format!(
         "{DIM}{n_tools}; /help explains, /quit leaves{DIM:#}\n"
     ));
-    let watches = (&terminal, &ending);
-    let left = serve_lines(host, session, &options, &mut editor, watches, interrupts).await;
+    let lines = (&mut input, &ending);
+    let left = serve_lines(host, session, &options, lines, interrupts).await;
     let ends = host.end_runs(session).await;
-    if terminal.is_lost() {
+    if input.is_lost() {
         // Whatever went wrong then went wrong because of it.
         return Ok(Left::Interrupted(Interruption::HangUp));
     }
@@ -114,12 +114,13 @@ async fn serve_lines(
     host: &Host,
     session: &Session,
     options: &EditorOptions,
-    editor: &mut Reedline,
-    (terminal, ending): (&TerminalWatch, &EndWatch),
+    (input, ending): (&mut LineInput, &EndWatch),
     interrupts: &mut Interrupts,
 ) -> io::Result<Left> {
     loop {
-        let line = match read_line(editor, terminal)? {
+        let read = read_line(input)?;
+        interrupts.forget_interrupt();
+        let line = match read {
             Signal::Success(line) => line,
             Signal::CtrlD => return Ok(Left::Asked),
             Signal::ExternalBreak(_) => return Ok(Left::Interrupted(ending.came())),
@@ -129,7 +130,19 @@ async fn serve_lines(
         let mut typed = prompt_input::read(&line, &host.whole_catalog());
         if typed.is_err() && !host.plugins().is_settled {
             // It may name a tool whose plugin is still being compiled.
-            host.settled().await;
+            let signal = tokio::select! {
+                () = host.settled() => None,
+                signal = interrupts.next() => Some(signal),
+            };
+            match signal {
+                None => {}
+                Some(Interruption::Interrupt) => {
+                    input.forget();
+                    say("cancelled: plugins are still being compiled\n");
+                    continue;
+                }
+                Some(ends) => return Ok(Left::Interrupted(ends)),
+            }
             typed = prompt_input::read(&line, &host.whole_catalog());
         }
         let tools = host.catalog();
@@ -152,10 +165,10 @@ async fn serve_lines(
                 | PromptInput::Clear),
             ) => commands::run(host, session, command, options.width).await?,
             Ok(PromptInput::Call { tool, arguments }) => {
-                let interruption = call(host, session, &tool, arguments, interrupts).await?;
-                if let Some(ends @ (Interruption::Terminate | Interruption::HangUp)) = interruption
-                {
-                    return Ok(Left::Interrupted(ends));
+                match call(host, session, &tool, arguments, interrupts).await? {
+                    None => {}
+                    Some(Interruption::Interrupt) => input.forget(),
+                    Some(ends) => return Ok(Left::Interrupted(ends)),
                 }
             }
             Err(problem) => wrong(&problem),
@@ -164,9 +177,8 @@ async fn serve_lines(
 }
 
 /// Waits for a line. The editor blocks its thread; the others of the runtime go on.
-fn read_line(editor: &mut Reedline, terminal: &TerminalWatch) -> io::Result<Signal> {
-    let read = || terminal.reading(|| editor.read_line(&editor::Zeph));
-    tokio::task::block_in_place(read).map_err(io::Error::other)
+fn read_line(input: &mut LineInput) -> io::Result<Signal> {
+    tokio::task::block_in_place(|| input.read(&editor::Zeph))
 }
 
 /// Makes one call and shows its progress and its result; when a plugin lacks a right, asks and tries again. Returns the signal

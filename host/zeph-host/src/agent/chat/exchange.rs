@@ -46,6 +46,7 @@ impl Chat {
                 tokio::select! {
                     biased;
                     signal = interrupts.next() => {
+                        terminal.forget();
                         screen.settle();
                         screen.say(&remark("the turn is being ended"));
                         stop(Some(signal), &mut ends, &cancel);

@@ -35,6 +35,7 @@ use super::status::ChatStatus;
 use crate::agent::approver::{UserAnswer, understood};
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::lost::TerminalWatch;
+use crate::run::typed_ahead;
 
 /// How often keys are looked for, and the clock is drawn.
 const PERIOD: Duration = Duration::from_millis(40);
@@ -75,7 +76,7 @@ pub(super) struct FullTerminal {
     screen: Arc<FullScreen>,
     typed: mpsc::Receiver<TypedInput>,
     keys: Option<JoinHandle<()>>,
-    _watch: TerminalWatch,
+    watch: TerminalWatch,
     /// Hears when the program goes on after it was stopped.
     _continued: JoinSet<()>,
 }
@@ -119,13 +120,18 @@ impl FullTerminal {
             screen,
             typed,
             keys: Some(keys),
-            _watch: watch,
+            watch,
             _continued: continued,
         })
     }
 
     pub(super) fn screen(&self) -> Arc<dyn ChatScreen> {
         Arc::clone(&self.screen) as Arc<dyn ChatScreen>
+    }
+
+    /// Whether the terminal is gone.
+    pub(super) fn is_lost(&self) -> bool {
+        self.watch.is_lost()
     }
 
     /// Waits for a line.
@@ -157,6 +163,7 @@ impl FullTerminal {
         interrupts: &mut Interrupts,
     ) -> (UserAnswer, Option<Interruption>) {
         // Nothing that was typed before the question was shown answers it.
+        self.screen.discard_keys();
         while self.typed.try_recv().is_ok() {}
         self.screen
             .change(|model| model.ask(shown, question::LABEL));
@@ -165,7 +172,7 @@ impl FullTerminal {
                 typed = self.typed.recv() => match typed {
                     Some(TypedInput::Line(line)) => match understood(&line) {
                         Some(answer) => break (answer, None),
-                        None => self.screen.wrong("answer `o`, `s`, `a`, or `n` and a reason"),
+                        None => self.screen.wrong(question::ANSWERS),
                     },
                     Some(TypedInput::Leave) => break (UserAnswer::Denied(None), None),
                     None => break (UserAnswer::Denied(None), Some(Interruption::HangUp)),
@@ -250,6 +257,14 @@ impl FullScreen {
         self.is_wanted.store(false, Ordering::Release);
         self.is_free.notify_all();
         done
+    }
+
+    /// Discards keys that were not read yet. Blocks for a moment, and the thread that waits for keys meanwhile ends what it does.
+    fn discard_keys(&self) {
+        let discard = || self.with_keys(|_| typed_ahead::discard_for_editor());
+        if let Err(error) = tokio::task::block_in_place(discard) {
+            lock(&self.error).get_or_insert(error);
+        }
     }
 
     /// Waits for the next event for a moment; none when there is none, an error when no more will come.

@@ -1,21 +1,22 @@
 //! What is typed: a line editor, or plain lines on a terminal that knows no escape sequences.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{
-    ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode,
-    KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
-    ReedlineEvent, ReedlineMenu, Signal, Span, Suggestion, default_emacs_keybindings,
+    ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, KeyCode, KeyModifiers,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
+    ReedlineMenu, Signal, Span, Suggestion, default_emacs_keybindings,
 };
 
 use super::ChatOptions;
 use super::command::COMMANDS;
 use crate::run::interrupt::{EndWatch, Interruption, Interrupts};
-use crate::run::lost::TerminalWatch;
+use crate::run::line_history::LineHistory;
+use crate::run::line_input::LineInput;
 
 /// Lines that are kept.
 const HISTORY_LINES_MAX: usize = 1_000;
@@ -38,9 +39,7 @@ pub(super) enum Line {
 
 /// The terminal, as lines are read from it.
 pub(super) struct ChatInput {
-    /// None where the terminal knows no escape sequences.
-    editor: Option<Reedline>,
-    watch: TerminalWatch,
+    lines: LineInput,
     is_ending: Arc<AtomicBool>,
     ending: EndWatch,
 }
@@ -50,11 +49,10 @@ impl ChatInput {
     pub(super) fn open(options: &ChatOptions, interrupts: &mut Interrupts) -> io::Result<Self> {
         let is_ending = Arc::new(AtomicBool::new(false));
         let ending = EndWatch::start(&is_ending)?;
-        let watch = TerminalWatch::start(Arc::clone(&is_ending))?;
-        interrupts.with_terminal(&watch);
+        let lines = LineInput::open(|| editor(options), Arc::clone(&is_ending), |_| true)?;
+        interrupts.with_terminal(lines.watch());
         Ok(Self {
-            editor: (!is_dumb()).then(|| editor(options, &is_ending)),
-            watch,
+            lines,
             is_ending,
             ending,
         })
@@ -62,15 +60,8 @@ impl ChatInput {
 
     /// Waits for a line. The editor blocks its thread; the others of the runtime go on.
     pub(super) fn read(&mut self) -> io::Result<Line> {
-        let Self { editor, watch, .. } = self;
-        let read = match editor {
-            Some(editor) => {
-                let read = || watch.reading(|| editor.read_line(&ChatPrompt));
-                tokio::task::block_in_place(read).map_err(io::Error::other)
-            }
-            None => tokio::task::block_in_place(|| watch.reading(|| plain_line("> "))),
-        };
-        if watch.is_lost() {
+        let read = tokio::task::block_in_place(|| self.lines.read(&ChatPrompt));
+        if self.lines.is_lost() {
             return Ok(Line::Lost(Interruption::HangUp));
         }
         Ok(match read? {
@@ -81,26 +72,19 @@ impl ChatInput {
             _ => Line::Nothing,
         })
     }
+
+    /// Whether the terminal is gone.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lines.is_lost()
+    }
+
+    /// Forgets the lines that were typed ahead.
+    pub(super) fn forget(&mut self) {
+        self.lines.forget();
+    }
 }
 
-/// Whether the terminal knows no escape sequences.
-pub(crate) fn is_dumb() -> bool {
-    zeph_config::variable("TERM").is_some_and(|term| term == "dumb")
-}
-
-/// A line without an editor.
-pub(super) fn plain_line(prompt: &str) -> io::Result<Signal> {
-    let mut stderr = io::stderr().lock();
-    stderr.write_all(prompt.as_bytes())?;
-    stderr.flush()?;
-    let mut line = String::new();
-    Ok(match io::stdin().lock().read_line(&mut line)? {
-        0 => Signal::CtrlD,
-        _ => Signal::Success(line),
-    })
-}
-
-fn editor(options: &ChatOptions, is_ending: &Arc<AtomicBool>) -> Reedline {
+fn editor(options: &ChatOptions) -> Reedline {
     let mut keys = default_emacs_keybindings();
     let complete = ReedlineEvent::UntilFound(vec![
         ReedlineEvent::Menu(MENU.to_owned()),
@@ -120,12 +104,9 @@ fn editor(options: &ChatOptions, is_ending: &Arc<AtomicBool>) -> Reedline {
         .with_quick_completions(true)
         .with_partial_completions(true)
         .with_history_exclusion_prefix(Some(" ".to_owned()))
-        .with_ansi_colors(options.color)
-        // Lines that are pasted wait for Enter: each would be a prompt of its own.
-        .use_bracketed_paste(true)
-        .with_break_signal(Arc::clone(is_ending));
-    let history = options.history.as_deref().map(history);
-    match history {
+        .with_ansi_colors(options.color);
+    let history = options.history.as_deref();
+    match history.map(|path| LineHistory::open(path, HISTORY_LINES_MAX)) {
         Some(Ok(history)) => editor.with_history(Box::new(history)),
         Some(Err(error)) => {
             tracing::warn!(%error, "the history is not kept");
@@ -133,12 +114,6 @@ fn editor(options: &ChatOptions, is_ending: &Arc<AtomicBool>) -> Reedline {
         }
         None => editor,
     }
-}
-
-/// The history, which only its owner may read.
-fn history(path: &Path) -> io::Result<FileBackedHistory> {
-    crate::run::repl::editor::make_private(path)?;
-    FileBackedHistory::with_file(HISTORY_LINES_MAX, path.to_owned()).map_err(io::Error::other)
 }
 
 /// Completes commands at the beginning of a line, and paths after `@`.

@@ -5,20 +5,21 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
-use rustix::termios::{QueueSelector, tcflush};
+use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Signal};
 
-use super::input::{is_dumb, plain_line};
 use crate::agent::approver::{UserAnswer, understood};
 use crate::approval::ApprovalQuestion;
 use crate::run::approval_text;
 use crate::run::interrupt::{Interruption, Interrupts};
-use crate::run::lost::TerminalWatch;
+use crate::run::line_input::LineInput;
 use crate::run::render::{BOLD, YELLOW};
 use crate::run::repl::say;
 
 /// What stands before the answer.
 pub(super) const LABEL: &str = "Run it? [o/s/a/N]";
+
+/// What an answer can be.
+pub(super) const ANSWERS: &str = "answer `o`, `s`, `a`, or `n` and a reason";
 
 /// Puts the question and waits for the answer, or for a signal, which denies the call.
 ///
@@ -35,11 +36,10 @@ pub(super) async fn approval(
     loop {
         tokio::select! {
             answer = &mut reading => {
-                return match answer.map_err(io::Error::other)?? {
-                    Some(answer) => Ok((answer, interruption)),
-                    // Ctrl-C at the question ends the turn.
-                    None => Ok((UserAnswer::Denied(None), interruption.or(Some(Interruption::Interrupt)))),
-                };
+                return Ok(match answer.map_err(io::Error::other)?? {
+                    Ok(answer) => (answer, interruption),
+                    Err(signal) => (UserAnswer::Denied(None), interruption.or(Some(signal))),
+                });
             }
             signal = interrupts.next() => {
                 interruption = Some(signal);
@@ -49,26 +49,26 @@ pub(super) async fn approval(
     }
 }
 
-/// Reads until the answer makes sense; none for Ctrl-C. Blocks.
-fn read(breaks: Arc<AtomicBool>) -> io::Result<Option<UserAnswer>> {
-    // Nothing that was typed before the question was shown answers it.
-    tcflush(io::stdin(), QueueSelector::IFlush)?;
-    let watch = TerminalWatch::start(Arc::clone(&breaks))?;
-    let mut editor = (!is_dumb()).then(|| {
-        let editor = Reedline::create().with_break_signal(breaks);
-        // What is pasted answers nothing before Enter is pressed.
-        editor.use_bracketed_paste(true)
-    });
+/// Reads until the answer makes sense, or the turn has to end: with Ctrl-C, or because the terminal is gone. Blocks.
+fn read(breaks: Arc<AtomicBool>) -> io::Result<Result<UserAnswer, Interruption>> {
+    let mut input = LineInput::of_answers(breaks)?;
+    let answer = answer(&mut input);
+    match input.is_lost() {
+        // Whatever went wrong then went wrong because of it.
+        true => Ok(Err(Interruption::HangUp)),
+        false => answer.map(|answer| answer.ok_or(Interruption::Interrupt)),
+    }
+}
+
+fn answer(input: &mut LineInput) -> io::Result<Option<UserAnswer>> {
+    input.discard()?;
     loop {
-        let read = watch.reading(|| match &mut editor {
-            Some(editor) => editor.read_line(&ApprovalPrompt).map_err(io::Error::other),
-            None => plain_line(&format!("{LABEL} ")),
-        });
-        match read? {
+        match input.read(&ApprovalPrompt)? {
             Signal::Success(line) => {
                 if let Some(answer) = understood(&line) {
                     return Ok(Some(answer));
                 }
+                say(&format!("{ANSWERS}\n"));
             }
             Signal::CtrlD => return Ok(Some(UserAnswer::Denied(None))),
             _ => return Ok(None),

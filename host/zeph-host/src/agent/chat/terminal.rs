@@ -42,10 +42,29 @@ impl ChatTerminal {
         }
     }
 
+    /// Whether the terminal is gone.
+    pub(super) fn is_lost(&self) -> bool {
+        match self {
+            Self::Lines(input, _) => input.is_lost(),
+            Self::Full(full) => full.is_lost(),
+        }
+    }
+
+    /// Forgets the prompts that were typed ahead.
+    pub(super) fn forget(&mut self) {
+        if let Self::Lines(input, _) = self {
+            input.forget();
+        }
+    }
+
     /// Waits for a line.
     pub(super) async fn read(&mut self, interrupts: &mut Interrupts) -> io::Result<Line> {
         match self {
-            Self::Lines(input, _) => input.read(),
+            Self::Lines(input, _) => {
+                let line = input.read();
+                interrupts.forget_interrupt();
+                line
+            }
             Self::Full(full) => Ok(full.read(interrupts).await),
         }
     }

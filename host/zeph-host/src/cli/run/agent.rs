@@ -21,6 +21,7 @@ use crate::agent::headless::{self, OutputForm};
 use crate::agent::models;
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::line_input;
 use crate::scheduler::clockwork::Clockwork;
 
 /// Bytes of a prompt that is read from standard input.
@@ -245,7 +246,7 @@ pub(super) fn is_at_terminal() -> bool {
 
 /// Whether the full screen is possible.
 fn can_draw() -> Result<(), CliError> {
-    let problem = match (is_at_terminal(), chat::is_dumb()) {
+    let problem = match (is_at_terminal(), line_input::is_dumb()) {
         (false, _) => "`--tui` needs a terminal on standard input, output and error",
         (true, true) => "`--tui` needs a terminal with escape sequences, and TERM is `dumb`",
         (true, false) => return Ok(()),
@@ -317,7 +318,8 @@ async fn preview(agent: &HostAgent, prompt: Option<&str>) -> Result<Exit, CliErr
 }
 
 fn exit(end: headless::RunEnd) -> Result<Exit, CliError> {
-    if let Some(error) = end.output {
+    let is_hung_up = end.interruption == Some(Interruption::HangUp);
+    if let Some(error) = end.output.filter(|_| !is_hung_up) {
         return Err(CliError::stdout(error));
     }
     if let Some(interruption) = end.interruption {

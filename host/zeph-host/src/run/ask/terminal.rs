@@ -12,12 +12,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use rustix::process::getpgrp;
-use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
+use rustix::termios::{tcgetpgrp, tcgetwinsize};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::approval::{self, ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
 use crate::run::approval_text;
 use crate::run::render::{BOLD, YELLOW};
+use crate::run::typed_ahead;
 use zeph_core::lifetime::Lifetime;
 
 /// The terminal of the process, whatever its standard streams are.
@@ -106,7 +107,7 @@ fn dialogue(
     if !terminal.write(&shown(question, width))? {
         return Ok(None);
     }
-    tcflush(device, QueueSelector::IFlush)?;
+    typed_ahead::discard(device)?;
     for _ in 0..TRIES {
         terminal.write(&prompt())?;
         let Some(line) = terminal.line()? else {

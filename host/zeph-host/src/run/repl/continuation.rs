@@ -14,6 +14,11 @@ impl Validator for WholeJson {
     }
 }
 
+/// Whether nothing has to follow `line`.
+pub(super) fn is_whole(line: &str) -> bool {
+    !is_open(line)
+}
+
 /// Whether `line` is a tool's name and JSON that is not closed. An empty last line gives up: the error can be read then.
 fn is_open(line: &str) -> bool {
     let Some(start) = line.find('{') else {

@@ -1,36 +1,26 @@
 //! The line editor, put together: keys, completion menu, history, prompt.
 
 use std::borrow::Cow;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use reedline::{
-    ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode,
-    KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
-    PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, default_emacs_keybindings,
+    ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, KeyCode, KeyModifiers,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    ReedlineEvent, ReedlineMenu, default_emacs_keybindings,
 };
 
 use super::complete::Completion;
 use super::continuation::WholeJson;
 use super::{EditorOptions, without_history};
 use crate::host::Host;
+use crate::run::line_history::LineHistory;
 
 /// Lines that are kept. More than a person scrolls through, and a file of some hundred kilobytes.
 const HISTORY_LINES_MAX: usize = 2_000;
 
 const MENU: &str = "completions";
 
-/// An editor that `is_ending` interrupts. A history that cannot be kept is a note, not an error.
-pub(super) fn new(
-    host: Host,
-    options: &EditorOptions,
-    news: ExternalPrinter<String>,
-    is_ending: &Arc<AtomicBool>,
-) -> Reedline {
+/// The editor. A history that cannot be kept is a note, not an error.
+pub(super) fn new(host: Host, options: &EditorOptions, news: ExternalPrinter<String>) -> Reedline {
     let mut keys = default_emacs_keybindings();
     let complete = ReedlineEvent::UntilFound(vec![
         ReedlineEvent::Menu(MENU.to_owned()),
@@ -55,44 +45,17 @@ pub(super) fn new(
         .with_hinter(Box::new(DefaultHinter::default()))
         .with_history_exclusion_prefix(Some(" ".to_owned()))
         .with_ansi_colors(options.color)
-        .with_external_printer(news)
-        // Lines that are pasted wait for Enter: each would be a call of its own.
-        .use_bracketed_paste(true)
-        .with_break_signal(Arc::clone(is_ending));
+        .with_external_printer(news);
     let Some(path) = &options.history else {
         return editor;
     };
-    match history(path) {
+    match LineHistory::open(path, HISTORY_LINES_MAX) {
         Ok(history) => editor.with_history(Box::new(history)),
         Err(error) => {
             without_history(&format_args!("`{}`: {error}", path.display()));
             editor
         }
     }
-}
-
-/// The history in `path`, which only its owner may read: lines may hold what calls were made with.
-fn history(path: &Path) -> io::Result<FileBackedHistory> {
-    make_private(path)?;
-    FileBackedHistory::with_file(HISTORY_LINES_MAX, path.to_owned()).map_err(io::Error::other)
-}
-
-/// Makes the file, which only its owner may read, when there is none.
-///
-/// Errors: it cannot be made.
-pub(crate) fn make_private(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-    }
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-        .map(drop)
 }
 
 /// The prompt.
