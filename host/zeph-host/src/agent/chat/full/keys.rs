@@ -44,9 +44,12 @@ fn press(model: &mut FullModel, key: KeyEvent, directory: &Path) -> Option<KeyAc
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return control(model, key.code);
     }
+    if key.modifiers.contains(KeyModifiers::ALT) {
+        alt(&mut model.input, key.code);
+        return None;
+    }
     let input = &mut model.input;
     match key.code {
-        KeyCode::Enter if key.modifiers.contains(KeyModifiers::ALT) => input.insert("\n"),
         KeyCode::Enter => return enter(model),
         KeyCode::Char(letter) => input.insert(letter.encode_utf8(&mut [0; 4])),
         KeyCode::Backspace => input.remove_to(input.left()),
@@ -55,8 +58,8 @@ fn press(model: &mut FullModel, key: KeyEvent, directory: &Path) -> Option<KeyAc
         KeyCode::Right => input.cursor = input.right(),
         KeyCode::Home => input.cursor = 0,
         KeyCode::End => input.cursor = input.text.len(),
-        KeyCode::Up => model.recall(true),
-        KeyCode::Down => model.recall(false),
+        KeyCode::Up => model.up(),
+        KeyCode::Down => model.down(),
         KeyCode::PageUp => model.scroll = model.scroll.saturating_add(PAGE_ROWS),
         KeyCode::PageDown => model.scroll = model.scroll.saturating_sub(PAGE_ROWS),
         KeyCode::Tab => complete(model, directory),
@@ -64,6 +67,18 @@ fn press(model: &mut FullModel, key: KeyEvent, directory: &Path) -> Option<KeyAc
         _ => {}
     }
     None
+}
+
+/// What works on words; other letters type nothing.
+fn alt(input: &mut InputLine, code: KeyCode) {
+    match code {
+        KeyCode::Enter => input.insert("\n"),
+        KeyCode::Char('b') | KeyCode::Left => input.cursor = input.word(),
+        KeyCode::Char('f') | KeyCode::Right => input.cursor = input.word_end(),
+        KeyCode::Char('d') => input.remove_to(input.word_end()),
+        KeyCode::Backspace => input.remove_to(input.word()),
+        _ => {}
+    }
 }
 
 fn control(model: &mut FullModel, code: KeyCode) -> Option<KeyAction> {
@@ -214,6 +229,56 @@ mod tests {
         control(&mut model, 'u');
         press(&mut model, KeyCode::Up, KeyModifiers::NONE);
         assert_eq!(model.input.text, "");
+    }
+
+    #[test]
+    fn a_draft_outlives_the_search_for_earlier_prompts() {
+        let mut model = FullModel::new(true);
+        types(&mut model, "draft");
+        press(&mut model, KeyCode::Up, KeyModifiers::NONE);
+        press(&mut model, KeyCode::Down, KeyModifiers::NONE);
+        assert_eq!(model.input.text, "draft");
+        enter(&mut model);
+        types(&mut model, "än");
+        press(&mut model, KeyCode::Enter, KeyModifiers::ALT);
+        types(&mut model, "two");
+        for (code, text, cursor) in [
+            (KeyCode::Up, "än\ntwo", 3),
+            (KeyCode::Down, "än\ntwo", 6),
+            (KeyCode::Up, "än\ntwo", 3),
+            (KeyCode::Up, "draft", 5),
+            (KeyCode::Up, "draft", 5),
+            (KeyCode::Down, "än\ntwo", 3),
+            (KeyCode::Down, "än\ntwo", 6),
+            (KeyCode::Down, "än\ntwo", 6),
+        ] {
+            press(&mut model, code, KeyModifiers::NONE);
+            let input = &model.input;
+            assert_eq!((input.text.as_str(), input.cursor), (text, cursor));
+        }
+    }
+
+    #[test]
+    fn alt_and_a_letter_types_nothing() {
+        let mut model = FullModel::new(true);
+        types(&mut model, "one two three");
+        for (code, text, cursor) in [
+            (KeyCode::Char('b'), "one two three", 8),
+            (KeyCode::Char('a'), "one two three", 8),
+            (KeyCode::Backspace, "one three", 4),
+            (KeyCode::Left, "one three", 0),
+            (KeyCode::Char('f'), "one three", 3),
+            (KeyCode::Char('d'), "one", 3),
+            (KeyCode::Right, "one", 3),
+        ] {
+            press(&mut model, code, KeyModifiers::ALT);
+            let input = &model.input;
+            assert_eq!(
+                (input.text.as_str(), input.cursor),
+                (text, cursor),
+                "{code}"
+            );
+        }
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub(super) struct FullModel {
     pub(super) scroll: usize,
     history: Vec<String>,
     history_at: Option<usize>,
+    /// What was being typed when an earlier prompt was shown.
+    draft: InputLine,
     /// What was being typed when a question came.
     stash: InputLine,
     markdown: MarkdownStream,
@@ -204,6 +206,7 @@ impl FullModel {
     pub(super) fn submit(&mut self) -> String {
         let line = std::mem::take(&mut self.input).text;
         self.history_at = None;
+        self.draft = InputLine::default();
         let is_new = self.history.last() != Some(&line);
         if self.question.is_none() && is_new && !line.starts_with(' ') && !line.is_empty() {
             self.history.push(line.clone());
@@ -213,21 +216,40 @@ impl FullModel {
         line
     }
 
-    /// Shows an earlier prompt, or a later one.
-    pub(super) fn recall(&mut self, is_back: bool) {
-        if self.question.is_some() {
+    /// Goes up a line of what is typed; from the first one to the prompt before.
+    pub(super) fn up(&mut self) {
+        if self.input.up() || self.question.is_some() {
             return;
         }
         let at = self.history_at.unwrap_or(self.history.len());
-        let at = match is_back {
-            true => at.saturating_sub(1),
-            false => at + 1,
+        let Some(at) = at.checked_sub(1) else {
+            return;
         };
-        self.history_at = (at < self.history.len()).then_some(at);
-        let text = self.history.get(at).cloned().unwrap_or_default();
-        self.input = InputLine {
-            cursor: text.len(),
-            text,
+        if self.history_at.is_none() {
+            self.draft = std::mem::take(&mut self.input);
+        }
+        self.recall(at);
+    }
+
+    /// Goes down a line of what is typed; from the last one to the prompt after, and at last to what was being typed.
+    pub(super) fn down(&mut self) {
+        if self.input.down() || self.question.is_some() {
+            return;
+        }
+        if let Some(at) = self.history_at {
+            self.recall(at + 1);
+        }
+    }
+
+    fn recall(&mut self, at: usize) {
+        let recalled = self.history.get(at);
+        self.history_at = recalled.map(|_| at);
+        self.input = match recalled {
+            Some(text) => InputLine {
+                cursor: text.len(),
+                text: text.clone(),
+            },
+            None => std::mem::take(&mut self.draft),
         };
     }
 }
@@ -257,6 +279,45 @@ impl InputLine {
         let mut letters = before.char_indices().rev();
         let blank = letters.find(|(_, letter)| letter.is_whitespace());
         blank.map_or(0, |(idx, letter)| idx + letter.len_utf8())
+    }
+
+    /// The end of the word at the right of the cursor.
+    pub(super) fn word_end(&self) -> usize {
+        let after = &self.text[self.cursor..];
+        let n_blank = after.len() - after.trim_start().len();
+        let word = &after[n_blank..];
+        let n_word = word.find(char::is_whitespace).unwrap_or(word.len());
+        self.cursor + n_blank + n_word
+    }
+
+    /// Goes up a line; false on the first.
+    fn up(&mut self) -> bool {
+        let Some(end) = self.text[..self.cursor].rfind('\n') else {
+            return false;
+        };
+        let start = self.text[..end].rfind('\n').map_or(0, |at| at + 1);
+        self.cursor = self.column_in(start, end, end + 1);
+        true
+    }
+
+    /// Goes down a line; false on the last.
+    fn down(&mut self) -> bool {
+        let Some(n_rest) = self.text[self.cursor..].find('\n') else {
+            return false;
+        };
+        let line = self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1);
+        let start = self.cursor + n_rest + 1;
+        let end = self.text[start..].find('\n');
+        let end = end.map_or(self.text.len(), |n_bytes| start + n_bytes);
+        self.cursor = self.column_in(start, end, line);
+        true
+    }
+
+    /// The place in a line that is as far from its beginning as the cursor is from that of `line`, its own.
+    fn column_in(&self, start: usize, end: usize, line: usize) -> usize {
+        let column = self.text[line..self.cursor].chars().count();
+        let mut letters = self.text[start..end].char_indices();
+        letters.nth(column).map_or(end, |(idx, _)| start + idx)
     }
 
     /// Removes what is between a place and the cursor.
