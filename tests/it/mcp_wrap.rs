@@ -262,6 +262,55 @@ fn its_environment_is_its_own_and_secrets_are_removed() {
     );
 }
 
+#[test]
+fn nothing_that_a_server_says_holds_its_secret() {
+    const VALUE: &str = "S3cretValue-9988776655";
+    let product = Product::new();
+    product.file("server.py", include_str!("mcp_wrap/secrets.py"));
+    let stored = store_secret(&product, "key", VALUE);
+    assert_eq!(stored.code, Some(0), "{stored:?}");
+    let command = [
+        "wrap",
+        "--name",
+        "sec",
+        "--secret",
+        "K=key",
+        "--",
+        "python3",
+        "server.py",
+    ];
+    let mut client = McpClient::of(&product, &command);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let mut said = vec![client.request("initialize", params)];
+    client.notify("notifications/initialized", json!({}));
+    said.push(client.request("tools/list", json!({})));
+    said.push(client.request("prompts/list", json!({})));
+    let params = json!({"name": "t", "arguments": {}, "_meta": {"progressToken": "p"}});
+    let id = client.begin("tools/call", params);
+    said.push(client.told("notifications/progress"));
+    said.push(client.told("notifications/message"));
+    said.push(client.answer(id));
+    for said in &said {
+        let said = said.to_string();
+        assert!(
+            said.contains("[redacted: key]") && !said.contains(VALUE),
+            "{said}"
+        );
+    }
+    client.close();
+    client.ended();
+    let info = product.run(&["mcp", "info", "sec"]);
+    assert!(
+        info.stdout.contains("connected with [redacted: key]"),
+        "{info:?}"
+    );
+    let lock = fs::read_to_string(product.plugins().parent().unwrap().join("zeph.lock")).unwrap();
+    assert!(
+        lock.contains("[redacted: key]") && !lock.contains(VALUE),
+        "{lock}"
+    );
+}
+
 pub(crate) fn store_secret(product: &Product, name: &str, value: &str) -> Ran {
     use std::io::Write as _;
     use std::process::Stdio;

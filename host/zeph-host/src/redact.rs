@@ -93,11 +93,12 @@ pub(crate) fn stage(mut shown: FilteredResult, redactor: &Redactor) -> FilteredR
     shown
 }
 
-/// `control`, whose listeners hear no secret.
+/// `control`, whose listeners hear no secret: neither in what is printed nor in what is reported.
 pub(crate) fn control(control: CallControl, redactor: &Redactor) -> CallControl {
     let on_output = control.on_output;
     CallControl {
         on_output: on_output.map(|listener| listener.redacted(redactor.clone())),
+        listener: listener(control.listener, redactor),
         ..control
     }
 }

@@ -61,6 +61,7 @@ use self::opener::Opener;
 pub(crate) use self::own::OwnOpener;
 pub(crate) use self::set::{ChangedServer, ServerSet, ServerStanding, ServerState};
 pub(crate) use self::traffic::Traffic;
+use crate::known_secrets::KnownSecrets;
 
 /// The servers of one host. Clones are handles to one room.
 #[derive(Debug, Clone)]
@@ -99,6 +100,8 @@ pub(crate) struct ServersOptions {
     pub(crate) opener: Arc<dyn Opener>,
     /// Whether changed servers are kept for their approval as soon as they are seen.
     pub(crate) keeps_changes: bool,
+    /// What is removed from what servers offer.
+    pub(crate) secrets: Arc<KnownSecrets>,
     /// Hears what servers say besides answers.
     pub(crate) listener: Option<Arc<dyn ServerListener>>,
     /// Whether every server is started at once, and not when it is wanted.
@@ -127,6 +130,7 @@ impl Servers {
             lock: options.lock,
             options: options.options,
             keeps_changes: options.keeps_changes,
+            secrets: options.secrets,
             listener: options.listener,
             sender: sender.clone(),
             clock: options.clock,

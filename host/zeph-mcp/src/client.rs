@@ -183,7 +183,7 @@ pub struct ServerInfo {
     pub title: Option<String>,
     /// How to use the server, written for a model. Cleaned and bounded.
     pub instructions: Option<String>,
-    /// `instructions` as the server sent them, for pins.
+    /// `instructions` as the server sent them, but for secrets: for pins.
     pub instructions_sent: Option<String>,
     /// What the server can do.
     pub capabilities: ServerCapabilities,

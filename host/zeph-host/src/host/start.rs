@@ -193,7 +193,7 @@ pub(super) fn start_servers(
     tasks: &mut JoinSet<()>,
 ) -> (Arc<OwnOpener>, Servers) {
     let opener = opener(config, options, (secrets, egress));
-    let servers = Servers::start(kept_servers(config, options, &opener), tasks);
+    let servers = Servers::start(kept_servers(config, options, (&opener, secrets)), tasks);
     if let Some(tell) = options.tell.clone() {
         tasks.spawn(servers::tell_news(
             servers.watch(),
@@ -211,7 +211,7 @@ pub(super) fn start_servers(
 fn kept_servers(
     config: &Config,
     options: &StartOptions,
-    opener: &Arc<OwnOpener>,
+    (opener, secrets): (&Arc<OwnOpener>, &Arc<KnownSecrets>),
 ) -> ServersOptions {
     let native = options.native.as_ref();
     let connection = ConnectionOptions {
@@ -228,7 +228,8 @@ fn kept_servers(
         },
         lock: config.mcp_lock.clone(),
         options: connection,
-        opener: opener.clone(),
+        opener: Arc::clone(opener) as _,
+        secrets: Arc::clone(secrets),
         keeps_changes: native.is_some(),
         listener: native.map(|native| Arc::clone(&native.listener)),
         is_eager: options.is_server || native.is_some(),

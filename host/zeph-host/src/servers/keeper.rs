@@ -25,6 +25,7 @@ use super::opener::{LaunchPlan, Opener, ServerProcess};
 use super::pin::{self, Sight};
 use super::set::{ChangedServer, ServerAbout, ServerSet, ServerStanding, ServerState};
 use super::setback::{Setback, shown, with_last_words};
+use crate::known_secrets::KnownSecrets;
 
 /// The shortest and the longest pause before a server is started again.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -58,6 +59,8 @@ pub(crate) struct KeeperRoom {
     pub(crate) options: ConnectionOptions,
     /// Whether a changed server is kept for its approval although no other process can look at it: it is served alone.
     pub(crate) keeps_changes: bool,
+    /// What is removed from what servers offer.
+    pub(crate) secrets: Arc<KnownSecrets>,
     /// Hears what servers say besides answers.
     pub(crate) listener: Option<Arc<dyn ServerListener>>,
     /// The sets of all keepers.
@@ -103,6 +106,7 @@ impl Keeper {
                     self.publish(|standing| standing.state = ServerState::Starting);
                 }
                 Setback::NeedsLogin(reason) => {
+                    let reason = self.room.secrets.redactor().text(&reason).into_owned();
                     self.publish_off(ServerState::NeedsLogin(reason));
                     tokio::time::sleep(pause).await;
                 }
@@ -114,6 +118,7 @@ impl Keeper {
 
     /// Waits before the next start. What was offered stays in the catalog: calls of it wait or are told why.
     async fn rest(&self, reason: String, pause: Duration, is_soon: bool) {
+        let reason = self.room.secrets.redactor().text(&reason).into_owned();
         tracing::info!(server = %self.name, reason, "an MCP server does not run");
         let state = match is_soon {
             true => ServerState::Starting,
@@ -149,7 +154,12 @@ impl Keeper {
         if let Some(setback) = self.launch_setback(&plan).await {
             return setback;
         }
-        let ears = Arc::new(Ears::new(self.name.clone(), self.room.listener.clone()));
+        let ears = Ears::new(
+            self.name.clone(),
+            Arc::clone(&self.room.secrets),
+            self.room.listener.clone(),
+        );
+        let ears = Arc::new(ears);
         let (connection, process) = match self.connected(&*launch, &plan, &ears).await {
             Ok(connected) => connected,
             Err(setback) => return setback,

@@ -1,11 +1,12 @@
-//! What is made of what a server says without being asked: a change of its lists is looked at, its complaints go to the log, and it may ask
-//! for nothing.
+//! What is made of what a server says: no known secret is kept of it, a change of its lists is looked at, its complaints go to the log, and
+//! it may ask for nothing.
 
 use std::sync::Arc;
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use tokio::sync::Notify;
 use zeph_core::id::ServerName;
+use zeph_core::redact::Redactor;
 use zeph_egress::Pending;
 use zeph_mcp::client::{ListKind, QuestionKinds, ServerListener, ServerLog};
 
@@ -14,15 +15,21 @@ use zeph_mcp::client::{ListKind, QuestionKinds, ServerListener, ServerLog};
 pub(crate) struct Ears {
     server: ServerName,
     changed: Notify,
+    secrets: Arc<KnownSecrets>,
     next: Option<Arc<dyn ServerListener>>,
 }
 
 impl Ears {
-    /// Passes everything on to `next`.
-    pub(crate) fn new(server: ServerName, next: Option<Arc<dyn ServerListener>>) -> Self {
+    /// Passes everything on to `next`. `secrets` are removed from what the server offers.
+    pub(crate) fn new(
+        server: ServerName,
+        secrets: Arc<KnownSecrets>,
+        next: Option<Arc<dyn ServerListener>>,
+    ) -> Self {
         Self {
             server,
             changed: Notify::new(),
+            secrets,
             next,
         }
     }

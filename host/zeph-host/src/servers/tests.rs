@@ -1,5 +1,5 @@
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,11 +12,15 @@ use zeph_core::category::ErrorCategory;
 use zeph_core::id::ServerName;
 use zeph_egress::Pending;
 use zeph_engine::Cancel;
-use zeph_mcp::client::{self, CallControl, ConnectionOptions};
+use zeph_mcp::client::{self, CallControl, ConnectionOptions, Era, ServerListener};
 use zeph_plugins::server;
 
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener};
 use super::{ServerState, Servers, ServersOptions, may_have};
+use crate::known_secrets::KnownSecrets;
+
+/// A stored secret, named `KEY`.
+const SECRET: &str = "S3cretValue-9988776655";
 
 /// What the servers of a test do, and how often each was opened.
 #[derive(Debug, Default)]
@@ -25,6 +29,8 @@ struct Stage {
     failure: Mutex<Option<OpenFailure>>,
     tools: Mutex<Vec<&'static str>>,
     n_opened: AtomicU32,
+    /// Whether it knows the newest revision alone.
+    is_stateless: AtomicBool,
 }
 
 #[derive(Debug, Clone)]
@@ -96,15 +102,32 @@ async fn serve(stream: DuplexStream, stage: Arc<Stage>) {
 }
 
 fn answer(request: &Value, stage: &Stage) -> Value {
+    let is_stateless = stage.is_stateless.load(Ordering::SeqCst);
     match request["method"].as_str() {
-        Some("initialize") => json!({"result": {
-            "protocolVersion": request["params"]["protocolVersion"],
+        Some("server/discover") if is_stateless => json!({"result": {
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
             "capabilities": {"tools": {"listChanged": true}},
             "serverInfo": {"name": "stage", "version": "1"},
         }}),
+        Some("initialize") if !is_stateless => json!({"result": {
+            "protocolVersion": request["params"]["protocolVersion"],
+            "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": {"name": "stage", "version": SECRET},
+            "instructions": format!("use {SECRET}"),
+        }}),
         Some("tools/list") => {
             let tools = stage.tools.lock().unwrap().clone();
-            let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
+            let tool = |name: &&str| {
+                let support = if *name == "task" {
+                    "required"
+                } else {
+                    "optional"
+                };
+                json!({
+                    "name": name, "description": format!("{name} with {SECRET}"),
+                    "inputSchema": {"type": "object"}, "execution": {"taskSupport": support},
+                })
+            };
             json!({"result": {"tools": tools.iter().map(tool).collect::<Value>()}})
         }
         Some("tools/call") => json!({"result": {"content": [{"type": "text", "text": "done"}]}}),
@@ -132,11 +155,22 @@ fn config() -> ServerConfig {
 impl Lab {
     /// A room with the server `stage`.
     fn new(tools: &[&'static str], config: ServerConfig) -> Self {
+        Self::heard_by(None, tools, config)
+    }
+
+    /// A room with the server `stage`, whose words `listener` hears.
+    fn heard_by(
+        listener: Option<Arc<dyn ServerListener>>,
+        tools: &[&'static str],
+        config: ServerConfig,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let stage = Arc::new(Stage::default());
         *stage.tools.lock().unwrap() = tools.to_vec();
         stage.plan.lock().unwrap().launch = vec!["stage".to_owned()];
         let lock = folder.path().join("zeph.lock");
+        let secrets = folder.path().join("secrets");
+        let secrets = KnownSecrets::of_one(&secrets, "KEY", SECRET).unwrap();
         let mut tasks = JoinSet::new();
         let options = ServersOptions {
             keeps_changes: false,
@@ -147,7 +181,8 @@ impl Lab {
                 ..ConnectionOptions::new("1")
             },
             opener: Arc::new(StageOpener(Arc::clone(&stage))),
-            listener: None,
+            secrets: Arc::new(secrets),
+            listener,
             is_eager: false,
             program: "zeph-host".to_owned(),
             clock: || 0,
@@ -329,6 +364,52 @@ async fn lists_say_what_is_offered_and_why_not() {
     let set = lab.servers.set();
     let notes = set.standing("stage").unwrap().notes.join(" ");
     assert!(notes.contains("`allowed_tools` lists `none`"), "{notes}");
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_or_pinned_of_what_a_server_offers() {
+    let lab = Lab::new(&["one"], config());
+    let connection = lab.connection().await.unwrap();
+    assert_eq!(lab.tools(), ["mcp_stage_one"]);
+    let pinned = std::fs::read_to_string(&lab.lock).unwrap();
+    let set = lab.servers.set();
+    let shown = format!("{set:?} {:?}", connection.info());
+    for (text, said) in [
+        (&pinned, "use [redacted: KEY]"),
+        (&shown, "one with [redacted: KEY]"),
+    ] {
+        assert!(text.contains(said) && !text.contains(SECRET), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_needs_a_task_is_not_offered() {
+    let lab = Lab::new(&["one", "task"], config());
+    lab.connection().await.unwrap();
+    assert_eq!(lab.tools(), ["mcp_stage_one"]);
+    let failure = lab.servers.why("mcp_stage_task").unwrap();
+    assert!(failure.message.contains("taskSupport"), "{failure:?}");
+}
+
+/// The client of a wrapped server, which speaks the older revisions.
+#[derive(Debug)]
+struct Older;
+
+impl ServerListener for Older {
+    fn era(&self) -> Pending<'_, Era> {
+        Box::pin(std::future::ready(Era::Initialize))
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_spoken_to_in_the_generation_of_its_client_if_it_knows_it() {
+    for (is_stateless, protocol, n_opened) in [(false, "2025-11-25", 1), (true, "2026-07-28", 2)] {
+        let lab = Lab::heard_by(Some(Arc::new(Older)), &["one"], config());
+        lab.stage.is_stateless.store(is_stateless, Ordering::SeqCst);
+        let connection = lab.connection().await.unwrap();
+        assert_eq!(connection.info().protocol, protocol);
+        assert_eq!(lab.n_opened(), n_opened);
+    }
 }
 
 #[tokio::test]

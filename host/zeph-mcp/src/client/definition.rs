@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{MetaObject, Prompt, Resource, ResourceTemplate, Tool as McpTool};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use zeph_core::argument::Parameters;
 use zeph_core::text::plain_line;
@@ -70,7 +71,7 @@ pub struct Definitions {
 pub struct Listed<T> {
     /// To show and to pass on: cleaned of deceptive characters and bounded, without icons.
     pub shown: T,
-    /// As the server sent it, for pins: any change of the server's is a change of this.
+    /// As the server sent it, but for secrets, for pins: any change of the server's is a change of this.
     pub sent: Value,
 }
 
@@ -101,7 +102,7 @@ impl Definitions {
 }
 
 /// A kind of definition: how it is told from others, bounded and cleaned.
-pub(super) trait Definition: Serialize + Sized {
+pub(super) trait Definition: Serialize + DeserializeOwned {
     /// What the host keeps of it.
     type Kept;
 
@@ -132,7 +133,7 @@ impl Definition for McpTool {
 
     fn kept(
         mut self,
-        sent: Value,
+        mut sent: Value,
         limits: &DefinitionLimits,
         n_cut: &mut usize,
     ) -> Result<ToolDefinition, String> {

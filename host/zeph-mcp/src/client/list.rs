@@ -83,7 +83,7 @@ pub(super) async fn list<D: Paged>(
     notes: &mut Vec<String>,
 ) -> Result<Vec<D::Kept>, McpError> {
     let control = CallControl::default();
-    let mut collector = Collector::<D>::new(limits);
+    let mut collector = Collector::<D>::new(limits, session.listener.redactor());
     let mut cursor: Option<Cursor> = None;
     for _page in 0..limits.n_pages {
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());

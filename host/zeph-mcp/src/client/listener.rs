@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, LoggingLevel};
 use serde_json::Value;
+use zeph_core::redact::Redactor;
 use zeph_egress::Pending;
 
 use super::QuestionKinds;

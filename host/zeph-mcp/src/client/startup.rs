@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use zeph_core::failure::one_line;
+use zeph_core::redact::Redactor;
 use zeph_core::text::plain_line;
 use zeph_egress::HostAccount;
 
@@ -19,7 +20,7 @@ use super::cleaning::{text, title};
 use super::complaint::Complaints;
 use super::desk::Desk;
 use super::ending::{EndReason, Ending};
-use super::error::McpError;
+use super::error::{McpError, WORDS_CHARS_MAX};
 use super::guard::{Guarded, Link};
 use super::handler::Handler;
 use super::listener::ServerListener;
@@ -206,7 +207,7 @@ fn connected(
             "it speaks revision `{version}` of the protocol, which zeph-host does not know"
         )));
     }
-    let info = server_info(&info, &options.limits);
+    let info = server_info(&info, &options.limits, &common.listener.redactor());
     let (abandoned, waiting) = mpsc::channel(ABANDONED_MAX);
     let renewed = Arc::new(Notify::new());
     let mut tasks = JoinSet::new();
@@ -244,19 +245,28 @@ fn connected(
     })))
 }
 
-fn server_info(info: &ServerPeerInfo, limits: &DefinitionLimits) -> ServerInfo {
+fn server_info(
+    info: &ServerPeerInfo,
+    limits: &DefinitionLimits,
+    redactor: &Redactor,
+) -> ServerInfo {
     let nobody = Implementation::new("", "");
     let named = info.server_info.as_ref().unwrap_or(&nobody);
     // That it was cut shows.
     let mut n_cut = 0;
+    let line = |words: &str| plain_line(&redactor.text(words), NAME_CHARS_MAX);
+    let named_title = named.title.as_deref().map(|words| redactor.text(words));
     let instructions = info.instructions.as_deref();
-    let clean = instructions.map(|words| text(words, limits.instructions_bytes, &mut n_cut));
+    let instructions = instructions.map(|words| redactor.text(words).into_owned());
+    let clean = instructions
+        .as_deref()
+        .map(|words| text(words, limits.instructions_bytes, &mut n_cut));
     ServerInfo {
-        name: plain_line(&named.name, NAME_CHARS_MAX),
-        version: plain_line(&named.version, NAME_CHARS_MAX),
-        title: title(named.title.as_deref()),
+        name: line(&named.name),
+        version: line(&named.version),
+        title: title(named_title.as_deref()),
         instructions: clean.filter(|words| !words.is_empty()),
-        instructions_sent: info.instructions.clone(),
+        instructions_sent: instructions,
         capabilities: info.capabilities.clone(),
         protocol: info.protocol_version.to_string(),
         is_stateless: !info.protocol_version.has_initialize(),

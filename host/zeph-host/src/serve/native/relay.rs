@@ -201,7 +201,7 @@ impl Relay {
                 meta,
                 message: self.clean(&message),
                 url: self.clean(&url),
-                elicitation_id,
+                elicitation_id: self.clean(&elicitation_id),
             },
             // The connection puts no others.
             other => other,
@@ -236,11 +236,15 @@ impl ServerListener for Relay {
     }
 
     fn resource_updated(&self, uri: &str) {
-        self.notice(Notice::Changed(Change::Resource(uri.to_owned())));
+        self.notice(Notice::Changed(Change::Resource(self.clean(uri))));
     }
 
     fn logged(&self, mut log: ServerLog) {
-        self.redactor().clean_json(&mut log.data);
+        let redactor = self.redactor();
+        if let Some(logger) = &mut log.logger {
+            redactor.clean(logger);
+        }
+        redactor.clean_json(&mut log.data);
         self.notice(Notice::Log(log));
     }
 

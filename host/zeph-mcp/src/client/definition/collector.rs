@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use zeph_core::failure::one_line;
+use zeph_core::redact::Redactor;
 use zeph_core::text::plain_line;
 
 use super::{Definition, DefinitionLimits};
@@ -12,6 +13,8 @@ use crate::client::cleaning::is_name;
 /// Collects the definitions of one list.
 pub(in crate::client) struct Collector<'a, D: Definition> {
     limits: &'a DefinitionLimits,
+    /// Removes secrets before anything is made of a definition.
+    redactor: Redactor,
     kept: Vec<D::Kept>,
     known: HashSet<String>,
     n_bytes: usize,
@@ -33,9 +36,10 @@ pub(super) const NOTES_MAX: usize = 8;
 const IDENTITY_CHARS_MAX: usize = 2_048;
 
 impl<'a, D: Definition> Collector<'a, D> {
-    pub(in crate::client) fn new(limits: &'a DefinitionLimits) -> Self {
+    pub(in crate::client) fn new(limits: &'a DefinitionLimits, redactor: Redactor) -> Self {
         Self {
             limits,
+            redactor,
             kept: Vec::new(),
             known: HashSet::new(),
             n_bytes: 0,
@@ -62,9 +66,10 @@ impl<'a, D: Definition> Collector<'a, D> {
             self.n_beyond += 1;
             return;
         }
-        let identity = definition.identity().to_owned();
+        let identity = self.redactor.text(definition.identity()).into_owned();
         let n_cut = self.n_cut;
-        match self.checked(definition, sent, n_bytes) {
+        let clean = self.clean(definition, sent);
+        match clean.and_then(|(definition, sent)| self.checked(definition, sent, n_bytes)) {
             Ok(kept) => {
                 if self.n_cut > n_cut {
                     self.note_cut(&identity);
@@ -77,6 +82,26 @@ impl<'a, D: Definition> Collector<'a, D> {
                 let (noun, name) = (D::NOUN, plain_line(&identity, 64));
                 self.note(format!("{noun} `{name}` is omitted: {why}"));
             }
+        }
+    }
+
+    /// The definition without secrets, in both forms.
+    ///
+    /// Errors: it cannot be without them.
+    fn clean(&self, definition: D, sent: Value) -> Result<(D, Value), String> {
+        if self.redactor.is_empty() {
+            return Ok((definition, sent));
+        }
+        let mut clean = sent.clone();
+        self.redactor.clean_json(&mut clean);
+        if clean == sent {
+            return Ok((definition, sent));
+        }
+        let cleaned = D::deserialize(&clean);
+        let cleaned = cleaned.map_err(|_| "it holds a secret where it cannot be removed")?;
+        match cleaned.identity() == definition.identity() {
+            true => Ok((cleaned, clean)),
+            false => Err("its name holds a secret".to_owned()),
         }
     }
 

@@ -1,4 +1,6 @@
 use serde_json::json;
+use zeph_core::execution::SecretValue;
+use zeph_core::redact::Redactor;
 
 use super::collector::NOTES_MAX;
 use super::*;
@@ -11,7 +13,15 @@ fn collected(
     limits: &DefinitionLimits,
     tools: impl IntoIterator<Item = Value>,
 ) -> (Vec<ToolDefinition>, Vec<String>) {
-    let mut collector = Collector::<McpTool>::new(limits);
+    collected_without(&[], limits, tools)
+}
+
+fn collected_without(
+    secrets: &[SecretValue],
+    limits: &DefinitionLimits,
+    tools: impl IntoIterator<Item = Value>,
+) -> (Vec<ToolDefinition>, Vec<String>) {
+    let mut collector = Collector::<McpTool>::new(limits, Redactor::new(secrets));
     tools
         .into_iter()
         .for_each(|value| collector.take(tool(value)));
@@ -53,7 +63,7 @@ fn a_tool_is_kept_in_both_forms() {
 #[test]
 fn a_resource_has_no_address_of_the_host_and_shows_what_it_says() {
     let limits = DefinitionLimits::default();
-    let mut collector = Collector::<Resource>::new(&limits);
+    let mut collector = Collector::<Resource>::new(&limits, Redactor::default());
     for uri in ["note:1", "overflow:01a20a6f-ade1-7154-9412-80afc732f036"] {
         let sent = json!({ "uri": uri, "name": "n", "mimeType": "text/\u{202e}plain" });
         collector.take(serde_json::from_value(sent).unwrap());
