@@ -2,21 +2,23 @@
 //! installs packages. The jail of commands and the guard of file tools share this one list.
 //!
 //! The list deliberately omits ordinary source that runs when the project is built, tested or linted (`Makefile`,
-//! `package.json`, `build.rs`, `conftest.py`, `flake.nix`), the settings of formatters, linters and test runners, version files
-//! without paths (`.nvmrc`), and text for models (`AGENTS.md`). They are what people ask an agent to change. `.gitattributes` is
+//! `package.json`, `build.rs`, `conftest.py`, `flake.nix`, `latexmkrc`), the settings of formatters, linters and test runners, version
+//! files without paths (`.nvmrc`), names too common for what obeys them, which asks (`.in` and `.out` of a plugin for zsh), and text for
+//! models (`AGENTS.md`). They are what people ask an agent to change. `.gitattributes` is
 //! omitted, too: it can only choose among programs that `.git/config` names, and that one is on the list.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 /// Names in any directory, whether they exist or not. A name may begin or end in `*`; `/` separates directories.
-pub const ANYWHERE: [&str; 75] = [
+pub const ANYWHERE: [&str; 86] = [
     "*.code-workspace",
     "*.sublime-project",
     ".aider.conf.yml",
     ".amazonq",
     ".autoenv",
     ".autoenv.zsh",
+    ".byebugrc",
     ".captainhook.json",
     ".cargo/config",
     ".cargo/config.toml",
@@ -33,11 +35,14 @@ pub const ANYWHERE: [&str; 75] = [
     ".envrc",
     ".erlang",
     ".exrc",
+    ".externaltoolbuilders",
+    ".factory",
     ".fleet",
     ".gdbinit",
     ".gemini",
     ".ghci",
     ".githooks",
+    ".github/hooks",
     ".gitpod.yml",
     ".gvimrc",
     ".helix",
@@ -45,6 +50,7 @@ pub const ANYWHERE: [&str; 75] = [
     ".idea",
     ".iex.exs",
     ".irbrc",
+    ".junie/mcp",
     ".kiro",
     ".lapce",
     ".lazy.lua",
@@ -65,13 +71,19 @@ pub const ANYWHERE: [&str; 75] = [
     ".opencode",
     ".overcommit.yml",
     ".pdbrc",
+    ".perldb",
     ".pnpmfile.*",
     ".pre-commit-config.y*ml",
     ".pryrc",
+    ".qwen",
+    ".rdbgrc",
     ".roo",
     ".rprofile",
     ".rusty-hook.toml",
+    ".rvmrc",
     ".simple-git-hooks.*",
+    ".theia",
+    ".trae",
     ".vimrc",
     ".vscode",
     ".windsurf",
@@ -90,7 +102,7 @@ pub const ANYWHERE: [&str; 75] = [
 
 /// Names that are protected once they exist. Commands may create them, because programs ask before they obey a new one, or because
 /// build tools write them; file tools may not.
-pub const WHERE_PRESENT: [&str; 25] = [
+pub const WHERE_PRESENT: [&str; 26] = [
     ".bazelrc",
     ".buckconfig*",
     ".gitmodules",
@@ -98,6 +110,7 @@ pub const WHERE_PRESENT: [&str; 25] = [
     ".idx",
     ".jj/repo/config.toml",
     ".jvmopts",
+    ".merlin",
     ".mvn",
     ".prototools",
     ".renviron",
