@@ -27,6 +27,9 @@ const TOLD_APART: [&str; 6] = [
     "annotations",
 ];
 
+/// Why a tool that is called as a task alone is not offered.
+const NEEDS_TASK: &str = "its server runs it only as a task (`taskSupport` is \"required\"), which zeph-host does not ask for";
+
 /// What a server's tool promises when nothing it says is believed.
 const NO_PROMISES: Annotations = Annotations {
     read_only: false,
@@ -153,6 +156,9 @@ fn shown(
 ) -> Result<OfferedTool, String> {
     if !config.offers(&definition.name) {
         return Err(why_not(config, &definition.name).to_owned());
+    }
+    if definition.needs_task {
+        return Err(NEEDS_TASK.to_owned());
     }
     let chosen = chosen_name(config, &definition.name);
     if let Some(chosen) = chosen.as_ref().filter(|name| naming.is_taken(name, &named)) {

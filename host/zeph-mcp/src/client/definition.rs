@@ -11,6 +11,7 @@ use zeph_core::text::plain_line;
 use zeph_core::tool::Annotations;
 
 use super::cleaning::{illustration, is_name, schema, text, title};
+use super::message::TASK_KEY;
 use crate::result::OVERFLOW_SCHEME;
 
 mod collector;
@@ -90,6 +91,8 @@ pub struct ToolDefinition {
     pub output: Option<Value>,
     /// What the server promises. A hint of a stranger: no decision rests on it.
     pub annotations: Annotations,
+    /// Whether the server runs it as a task alone, which the host does not ask for.
+    pub needs_task: bool,
     /// The two forms of the protocol, to pass on and to pin.
     pub listed: Listed<McpTool>,
 }
@@ -137,6 +140,7 @@ impl Definition for McpTool {
         limits: &DefinitionLimits,
         n_cut: &mut usize,
     ) -> Result<ToolDefinition, String> {
+        let needs_task = take_task_mark(&mut self, &mut sent);
         let description = self.description.as_deref().unwrap_or_default();
         let description = text(description, limits.description_bytes, n_cut);
         let hints = self.annotations.as_ref();
@@ -169,9 +173,28 @@ impl Definition for McpTool {
             parameters,
             output: output.map(Value::Object),
             annotations,
+            needs_task,
             listed: Listed { shown: self, sent },
         })
     }
+}
+
+/// Whether the tool is marked by [`TASK_KEY`]. The mark is removed: the server did not send it.
+fn take_task_mark(tool: &mut McpTool, sent: &mut Value) -> bool {
+    let Some(MetaObject(meta)) = &mut tool.meta else {
+        return false;
+    };
+    let is_marked = meta.remove(TASK_KEY).is_some();
+    if is_marked && meta.is_empty() {
+        tool.meta = None;
+    }
+    if is_marked && let Value::Object(sent) = sent {
+        match sent.get_mut("_meta") {
+            Some(Value::Object(meta)) if meta.len() > 1 => drop(meta.remove(TASK_KEY)),
+            _ => drop(sent.remove("_meta")),
+        }
+    }
+    is_marked
 }
 
 /// The schema of the arguments. Servers forget to say that it is one of objects.

@@ -92,6 +92,7 @@ fn message(mut object: Map<String, Value>, n_replaced: usize) -> Incoming {
     if let Some(Value::Object(result)) = object.get_mut("result") {
         note(result, REPLACED_KEY, n_replaced);
         omit_malformed(result);
+        mark_tasks(result);
     }
     match serde_json::from_value(Value::Object(object)) {
         Ok(message) => Incoming::Message(Box::new(message)),
@@ -159,6 +160,21 @@ pub(super) fn replaced(meta: Option<&MetaObject>) -> Option<String> {
         "{what} that JSON readers refuse (half of a character, a number out of range, too many levels) came from the server, and \
          U+FFFD or null is in the place of each"
     ))
+}
+
+/// The `_meta` key that marks a tool that is run as a task alone: the library does not read the field of the protocol.
+pub(super) const TASK_KEY: &str = "zeph-host/needs-task";
+
+fn mark_tasks(result: &mut Map<String, Value>) {
+    let tools = result.get_mut("tools").and_then(Value::as_array_mut);
+    for tool in tools.into_iter().flatten() {
+        if tool.pointer("/execution/taskSupport") == Some(&json!("required")) {
+            match &mut tool["_meta"] {
+                Value::Object(meta) => drop(meta.insert(TASK_KEY.to_owned(), json!(true))),
+                meta => *meta = json!({ TASK_KEY: true }),
+            }
+        }
+    }
 }
 
 fn keep<T: DeserializeOwned>(result: &mut Map<String, Value>, key: &str) -> usize {

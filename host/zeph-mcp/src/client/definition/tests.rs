@@ -161,3 +161,47 @@ fn an_output_schema_that_cannot_be_used_costs_only_itself() {
     assert_eq!(kept[0].output, None);
     assert_eq!(kept[0].listed.shown.output_schema, None);
 }
+
+#[test]
+fn no_definition_holds_a_secret() {
+    const VALUE: &str = "S3cretValue-9988776655";
+    let secret = SecretValue {
+        name: "KEY".to_owned(),
+        value: VALUE.to_owned(),
+    };
+    let sent = json!({
+        "name": "t",
+        "title": format!("T {VALUE}"),
+        "description": format!("connected with {VALUE}"),
+        "inputSchema": { "type": "object", "properties": { "a": { "type": "string", "default": VALUE } } },
+        "annotations": { "title": VALUE },
+        "_meta": { "k": VALUE },
+    });
+    let named = json!({ "name": VALUE, "inputSchema": { "type": "object" } });
+    let limits = DefinitionLimits::default();
+    let (kept, notes) = collected_without(&[secret], &limits, [sent, named]);
+    let said = format!("{kept:?} {notes:?}");
+    assert!(!said.contains("S3cret"), "{said}");
+    let [kept] = &kept[..] else { panic!("{said}") };
+    assert_eq!(kept.description, "connected with [redacted: KEY]");
+    assert_eq!(kept.listed.sent["_meta"]["k"], "[redacted: KEY]");
+    assert_eq!(
+        notes,
+        ["tool `[redacted: KEY]` is omitted: its name holds a secret"]
+    );
+}
+
+#[test]
+fn a_tool_that_needs_a_task_is_known_by_its_mark_and_pinned_without_it() {
+    for (meta, pinned) in [
+        (json!({ TASK_KEY: true }), Value::Null),
+        (json!({ TASK_KEY: true, "k": 1 }), json!({ "k": 1 })),
+    ] {
+        let sent = json!({ "name": "t", "inputSchema": { "type": "object" }, "_meta": meta });
+        let (kept, _) = collected(&DefinitionLimits::default(), [sent]);
+        assert!(kept[0].needs_task);
+        assert_eq!(kept[0].listed.sent["_meta"], pinned);
+        let shown = serde_json::to_value(&kept[0].listed.shown).unwrap();
+        assert_eq!(shown["_meta"], pinned);
+    }
+}

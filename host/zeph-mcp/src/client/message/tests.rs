@@ -221,3 +221,24 @@ proptest! {
         prop_assert_eq!(&last[..], &whole[whole.len().saturating_sub(ENDS_BYTES)..]);
     }
 }
+
+#[test]
+fn a_tool_that_needs_a_task_is_marked() {
+    let support = |support: &str| json!({ "name": "t", "inputSchema": {}, "execution": { "taskSupport": support } });
+    for (tool, is_marked) in [
+        (support("required"), true),
+        (support("optional"), false),
+        (json!({ "name": "t", "inputSchema": {} }), false),
+    ] {
+        let line = json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [tool] } }).to_string();
+        let ServerJsonRpcMessage::Response(answer) = message_of(&line) else {
+            panic!("{line}");
+        };
+        let ServerResult::ListToolsResult(list) = answer.result else {
+            panic!("{line}");
+        };
+        let meta = list.tools[0].meta.as_ref();
+        let marked = meta.is_some_and(|meta| meta.contains_key(TASK_KEY));
+        assert_eq!(marked, is_marked, "{line}");
+    }
+}
