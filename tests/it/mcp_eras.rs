@@ -55,10 +55,12 @@ fn audit(product: &Product) -> Vec<Value> {
 
 #[test]
 fn each_generation_is_found_out() {
-    for mode in ["legacy", "ends", "silent", "stateless"] {
+    for mode in ["legacy", "ends", "silent", "stateless", "both"] {
         let product = product();
-        let begun = Instant::now();
         echoes(&mut legacy(&product, mode));
+        let begun = Instant::now();
+        // What was accepted is the same for both.
+        echoes(&mut modern(&product, mode));
         // The library would wait ten seconds for a silent one.
         let taken = begun.elapsed();
         assert!(
@@ -72,19 +74,34 @@ fn each_generation_is_found_out() {
 fn a_generation_is_found_out_once() {
     for (mode, n_expected) in [("ends", 1), ("silent", 1), ("legacy", 2), ("stateless", 2)] {
         let product = product();
-        let mut client = legacy(&product, mode);
+        let mut client = modern(&product, mode);
         echoes(&mut client);
         client.close();
         client.ended();
-        let seen = text(&legacy(&product, mode).call("seen", json!({})));
+        let seen = text(&modern(&product, mode).call("seen", json!({})));
         let n_asked = seen.matches("server/discover").count();
         assert_eq!(n_asked, n_expected, "{mode}: {seen}");
     }
 }
 
 #[test]
+fn a_server_that_knows_both_generations_is_spoken_to_in_that_of_its_client() {
+    let product = product();
+    for (seen, n_expected) in [
+        (text(&legacy(&product, "both").call("seen", json!({}))), 0),
+        (text(&modern(&product, "both").call("seen", json!({}))), 1),
+    ] {
+        assert_eq!(
+            seen.matches("server/discover").count(),
+            n_expected,
+            "{seen}"
+        );
+    }
+}
+
+#[test]
 fn a_question_in_the_middle_of_a_call_reaches_clients_with_a_handshake() {
-    for mode in ["legacy", "stateless"] {
+    for mode in ["legacy", "stateless", "both"] {
         let product = product();
         let mut client = legacy(&product, mode);
         let id = client.begin_call("ask", json!({}));

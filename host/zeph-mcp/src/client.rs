@@ -266,7 +266,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 impl Connection {
     /// Connects and shakes hands.
     ///
-    /// Errors: `Start`, `EndedAtProbe`, `Timeout`, `Http`, `Authorization`, `Unreachable`.
+    /// Errors: `Start`, `Refused`, `EndedAtProbe`, `Timeout`, `Http`, `Authorization`, `Unreachable`.
     pub async fn open(
         transport: ServerTransport,
         options: ConnectionOptions,

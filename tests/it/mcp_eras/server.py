@@ -1,5 +1,6 @@
 """Native MCP servers of each generation, without dependencies: `ends` and `silent` know the revisions with a handshake and no request
-before it, `stateless` is one of the revisions without; `legacy` refuses what it does not know."""
+before it, `stateless` is one of the revisions without; `legacy` refuses what it does not know; `both` goes on in the generation it is
+spoken to in first."""
 
 import json
 import os
@@ -30,7 +31,15 @@ QUESTION = {
 }
 CAPABILITIES = {"tools": {}, "resources": {}, "prompts": {}}
 CLIENT = {}
-COMPLETE = {"resultType": "complete"} if MODE == "stateless" else {}
+SHAKEN = []
+
+
+def stateless():
+    return MODE == "stateless" or (MODE == "both" and not SHAKEN)
+
+
+def complete():
+    return {"resultType": "complete"} if stateless() else {}
 
 
 def send(message):
@@ -39,11 +48,11 @@ def send(message):
 
 
 def content(text):
-    return {"content": [{"type": "text", "text": text}], **COMPLETE}
+    return {"content": [{"type": "text", "text": text}], **complete()}
 
 
 def asked(params, content=content):
-    if MODE == "stateless":
+    if stateless():
         answers = params.get("inputResponses")
         if answers is None:
             question = {"method": "elicitation/create", "params": QUESTION}
@@ -59,29 +68,30 @@ def asked(params, content=content):
 def answer(method, params):
     if method == "initialize":
         CLIENT.update(params["capabilities"])
+        SHAKEN.append(True)
     if method == "initialize" and MODE != "stateless":
         return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES,
                 "serverInfo": {"name": MODE, "version": "1"}}
-    if method == "server/discover" and MODE == "stateless":
+    if method == "server/discover" and stateless():
         return {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": CAPABILITIES,
                 "ttlMs": 0, "cacheScope": "private",
                 "_meta": {"io.modelcontextprotocol/serverInfo": {"name": MODE, "version": "1"}}}
     if method == "tools/list":
-        return {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+        return {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private", **complete()}
     if method in ("resources/list", "resources/templates/list", "prompts/list"):
         key = {"resources/list": "resources", "prompts/list": "prompts"}.get(method, "resourceTemplates")
         lists = {"prompts": [{"name": "bow" if os.path.exists("other") else "greet"}],
                  "resources": [{"uri": "note:new", "name": "new"}] if os.path.exists("more") else []}
-        return {key: lists.get(key, []), "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+        return {key: lists.get(key, []), "ttlMs": 0, "cacheScope": "private", **complete()}
     if method == "resources/read":
         if params["uri"] == "note:none":
             raise LookupError("there is no such note")
         if params["uri"] == "note:mine":
             return asked(params, lambda text: {"contents": [{"uri": "note:mine", "text": text}], "ttlMs": 0,
-                                               "cacheScope": "private", **COMPLETE})
-        return {"contents": [{"uri": params["uri"], "text": "a note"}], "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+                                               "cacheScope": "private", **complete()})
+        return {"contents": [{"uri": params["uri"], "text": "a note"}], "ttlMs": 0, "cacheScope": "private", **complete()}
     if method == "prompts/get":
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello."}}], **COMPLETE}
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello."}}], **complete()}
     if method == "tools/call" and params["name"] == "seen":
         with open(SEEN, encoding="utf-8") as seen:
             return content(seen.read())
@@ -98,7 +108,7 @@ def answer(method, params):
 
 
 def main():
-    has_begun = MODE == "stateless"
+    has_begun = stateless()
     for line in sys.stdin:
         message = json.loads(line)
         method = message.get("method")

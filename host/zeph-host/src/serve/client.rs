@@ -31,6 +31,8 @@ pub(super) struct Client {
     /// None where no request of it is at hand.
     peer: Option<Peer<RoleServer>>,
     pub(super) way: Way,
+    /// Whether it speaks a revision without `initialize` (2026-07-28 or later).
+    pub(super) is_stateless: bool,
     /// Whether it shows addresses that its user is asked to go to.
     opens_addresses: bool,
     /// Whether it declared the extension for tasks.
@@ -61,6 +63,7 @@ impl Client {
         Self {
             peer: Some(context.peer.clone()),
             way,
+            is_stateless,
             opens_addresses: kinds.is_some_and(|kinds| kinds.url.is_some()),
             has_tasks: capabilities.supports_tasks(),
             name,
@@ -72,6 +75,7 @@ impl Client {
         Self {
             peer: None,
             way,
+            is_stateless: way == Way::Later,
             opens_addresses: false,
             has_tasks: true,
             name,

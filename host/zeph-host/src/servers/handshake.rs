@@ -1,4 +1,5 @@
-//! From what can be started to a server that is spoken to, in the generation of the protocol that it knows.
+//! From what can be started to a server that is spoken to, in the generation of the protocol that it knows: of those that a wrapped server
+//! knows, in that of its client.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +13,8 @@ use super::pin;
 use super::setback::{Setback, failed};
 
 impl Keeper {
-    /// Runs the server and shakes hands with it. One that ends at the request of the newer revisions is run once more, as one of the older.
+    /// Runs the server and shakes hands with it. One that ends at the request of the newer revisions is run once more, as one of the older; one
+    /// that refuses the older revisions of its client, as one of the newer.
     pub(super) async fn connected(
         &self,
         launch: &dyn Launch,
@@ -21,14 +23,16 @@ impl Keeper {
     ) -> Result<(Connection, Option<Arc<dyn ServerProcess>>), Setback> {
         let was_older = self.is_older(plan).await;
         let mut is_older = was_older;
+        let mut is_newer = false;
         loop {
             let OpenedServer { transport, process } = launch.open().await?;
             self.note_start(process.as_ref()).await;
             let listener: Arc<dyn ServerListener> = Arc::clone(ears) as _;
             let options = ConnectionOptions {
-                era: match is_older {
-                    true => Era::Initialize,
-                    false => Era::Auto,
+                era: match (is_older, is_newer) {
+                    (true, _) => Era::Initialize,
+                    (false, true) => Era::Discover,
+                    (false, false) => Era::Auto,
                 },
                 ..self.room.options.clone()
             };
@@ -41,6 +45,16 @@ impl Keeper {
                 }
                 Err(McpError::EndedAtProbe) if !is_older => {
                     is_older = true;
+                    self.ended(process).await;
+                }
+                // It was asked for the generation of its client alone.
+                Err(error)
+                    if !is_older
+                        && !is_newer
+                        && is_refusal(&error)
+                        && ears.era().await == Era::Initialize =>
+                {
+                    is_newer = true;
                     self.ended(process).await;
                 }
                 Err(error) => {
@@ -58,9 +72,10 @@ impl Keeper {
 
     /// Keeps what stands around a server that is served alone: nobody asks the host that runs it.
     async fn note_start(&self, process: Option<&Arc<dyn ServerProcess>>) {
-        let Some(process) = process.filter(|_| self.room.keeps_changes).cloned() else {
+        if !self.room.keeps_changes {
             return;
-        };
+        }
+        let process = process.cloned();
         let (opener, name) = (self.room.opener.clone(), self.name.clone());
         let noted = pin::blocking(move || {
             opener.note_start(&name, &*process);
@@ -98,5 +113,14 @@ impl Keeper {
         if let Some(process) = process {
             process.end().await;
         }
+    }
+}
+
+/// Whether the server answered, and refuses the handshake.
+fn is_refusal(error: &McpError) -> bool {
+    match error {
+        McpError::Refused(_) => true,
+        McpError::Http { status, .. } => matches!(status, 400 | 404 | 405),
+        _ => false,
     }
 }

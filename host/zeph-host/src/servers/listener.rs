@@ -8,7 +8,9 @@ use tokio::sync::Notify;
 use zeph_core::id::ServerName;
 use zeph_core::redact::Redactor;
 use zeph_egress::Pending;
-use zeph_mcp::client::{ListKind, QuestionKinds, ServerListener, ServerLog};
+use zeph_mcp::client::{Era, ListKind, QuestionKinds, ServerListener, ServerLog};
+
+use crate::known_secrets::KnownSecrets;
 
 /// Listens to one server, and passes on to the listener of the host, if it has one.
 #[derive(Debug)]
@@ -65,6 +67,17 @@ impl ServerListener for Ears {
         tracing::warn!(server = %self.server, line, "an MCP server does what it should not");
         if let Some(next) = &self.next {
             next.complained(line);
+        }
+    }
+
+    fn redactor(&self) -> Redactor {
+        self.secrets.redactor()
+    }
+
+    fn era(&self) -> Pending<'_, Era> {
+        match &self.next {
+            Some(next) => next.era(),
+            None => Box::pin(std::future::ready(Era::Auto)),
         }
     }
 

@@ -118,6 +118,9 @@ pub enum McpError {
     /// The connection could not be opened.
     #[error("the server did not start: {0}")]
     Start(String),
+    /// It answered the handshake with an error.
+    #[error("the server did not start: {0}")]
+    Refused(String),
     /// It ended when it was asked for its revisions, or before: servers of the older ones do, where they know no request but `initialize`.
     #[error("the server did not start: it closed its output before it answered")]
     EndedAtProbe,
@@ -184,7 +187,11 @@ impl McpError {
             Self::ToolCall { code, .. } => *code,
             Self::Http { status, .. } => McpErrorCode::from_http_status(*status),
             Self::Timeout { .. } | Self::Ended(_) | Self::Unreachable(_) => McpErrorCode::Transient,
-            Self::Start(_) | Self::EndedAtProbe | Self::BadAnswer(_) => McpErrorCode::ServerError,
+            Self::Start(_)
+            | Self::Refused(_)
+            | Self::EndedAtProbe
+            | Self::Moved { .. }
+            | Self::BadAnswer(_) => McpErrorCode::ServerError,
             Self::Authorization { .. } => McpErrorCode::AuthFailure,
             Self::NotGiven(_) => McpErrorCode::PolicyBlocked,
             Self::InvalidInput(_) => McpErrorCode::InvalidInput,

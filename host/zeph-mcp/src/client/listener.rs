@@ -7,7 +7,7 @@ use serde_json::Value;
 use zeph_core::redact::Redactor;
 use zeph_egress::Pending;
 
-use super::QuestionKinds;
+use super::{Era, QuestionKinds};
 
 /// A list that a server says has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,6 +62,17 @@ pub trait ServerListener: Debug + Send + Sync + 'static {
     /// The server did something wrong, such as printing what is not a message: one line, for the operator. A connection
     /// complains a bounded number of times.
     fn complained(&self, _line: String) {}
+
+    /// Removes secrets from what the server says about itself and from the definitions it lists, before anything is made of them.
+    fn redactor(&self) -> Redactor {
+        Redactor::default()
+    }
+
+    /// Which generations of the protocol are tried with [`Era::Auto`]: a server whose client speaks the older revisions may be of use only in
+    /// one of them. Asked once for a connection, when it is opened, and waited for.
+    fn era(&self) -> Pending<'_, Era> {
+        Box::pin(std::future::ready(Era::Auto))
+    }
 
     /// The kinds of questions that reach the user, for the server to know. Asked once for a connection, when it is opened with
     /// [`Offers::elicitation`](super::Offers), and waited for.

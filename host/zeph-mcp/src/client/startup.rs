@@ -62,6 +62,11 @@ pub(super) async fn open(
         true => listener.question_kinds().await,
         false => QuestionKinds::default(),
     };
+    let era = match options.era {
+        Era::Auto => listener.era().await,
+        era => era,
+    };
+    let options = ConnectionOptions { era, ..options };
     let complaints = Complaints::new(Arc::clone(&listener));
     let common = Common {
         questions,
@@ -162,7 +167,9 @@ fn failed(error: ClientInitializeError, ending: &Ending) -> McpError {
         ClientInitializeError::ConnectionClosed(_) => {
             not_begun(&ending.reason().unwrap_or(EndReason::Exited))
         }
-        ClientInitializeError::JsonRpcError(error) => McpError::start(of_rpc(&error).to_string()),
+        ClientInitializeError::JsonRpcError(error) => {
+            McpError::Refused(one_line(&of_rpc(&error).to_string(), WORDS_CHARS_MAX))
+        }
         ClientInitializeError::NoCompatibleProtocolVersion {
             server_supported, ..
         } => {

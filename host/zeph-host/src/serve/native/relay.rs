@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeph_core::redact::Redactor;
 use zeph_egress::Pending;
-use zeph_mcp::client::{ListKind, QuestionKinds, ServerListener, ServerLog};
+use zeph_mcp::client::{Era, ListKind, QuestionKinds, ServerListener, ServerLog};
 
 use crate::known_secrets::KnownSecrets;
 use crate::serve::calling::WaitingCalls;
@@ -109,6 +109,15 @@ impl Relay {
                 }
             }
         });
+    }
+
+    /// The client, which is waited for; none when the door closes before there is one.
+    async fn first_client(&self) -> Option<Client> {
+        let mut client = self.client.subscribe();
+        tokio::select! {
+            client = client.wait_for(Option::is_some) => client.ok()?.clone(),
+            () = self.closing.cancelled() => None,
+        }
     }
 
     /// Follows the changes.
@@ -248,17 +257,21 @@ impl ServerListener for Relay {
         self.notice(Notice::Log(log));
     }
 
-    /// Those of the client, which is waited for: what a server is told at its beginning it cannot be told otherwise later.
+    /// That of the client: a server that knows both asks and logs in the way of the one it is spoken to in.
+    fn era(&self) -> Pending<'_, Era> {
+        Box::pin(async move {
+            match self.first_client().await {
+                Some(client) if !client.is_stateless => Era::Initialize,
+                _ => Era::Auto,
+            }
+        })
+    }
+
+    /// Those of the client: what a server is told at its beginning it cannot be told otherwise later.
     fn question_kinds(&self) -> Pending<'_, QuestionKinds> {
         Box::pin(async move {
-            let mut client = self.client.subscribe();
-            tokio::select! {
-                client = client.wait_for(Option::is_some) => {
-                    let client = client.ok().and_then(|client| client.clone());
-                    client.map_or(QuestionKinds::default(), |client| client.question_kinds())
-                }
-                () = self.closing.cancelled() => QuestionKinds::default(),
-            }
+            let client = self.first_client().await;
+            client.map_or(QuestionKinds::default(), |client| client.question_kinds())
         })
     }
 

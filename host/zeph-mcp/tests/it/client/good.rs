@@ -466,6 +466,41 @@ async fn a_server_is_told_what_its_user_can_be_asked() {
     }
 }
 
+/// Its client speaks the older revisions.
+#[derive(Debug)]
+struct Older;
+
+impl ServerListener for Older {
+    fn era(&self) -> Pending<'_, Era> {
+        Box::pin(std::future::ready(Era::Initialize))
+    }
+}
+
+#[tokio::test]
+async fn the_generation_is_the_one_of_the_client() {
+    let (transport, mut server) = pipes();
+    let opening = Connection::open(transport, options(Era::Auto), Arc::new(Older));
+    let asking = async {
+        let first = server.next().await.unwrap();
+        assert_eq!(first["method"], "initialize", "{first}");
+        server.answer(&first, initialized()).await;
+    };
+    let (connection, ()) = tokio::join!(opening, asking);
+    assert_eq!(connection.unwrap().info().protocol, "2025-11-25");
+
+    let (transport, mut server) = pipes();
+    let opening = Connection::open(transport, options(Era::Auto), Arc::new(Older));
+    let refusing = async {
+        let first = server.request("initialize").await;
+        let error = json!({ "code": -32601, "message": "no such method" });
+        server
+            .say(json!({ "jsonrpc": "2.0", "id": first["id"], "error": error }))
+            .await;
+    };
+    let (refused, ()) = tokio::join!(opening, refusing);
+    assert!(matches!(refused, Err(McpError::Refused(_))), "{refused:?}");
+}
+
 #[tokio::test]
 async fn a_stateless_server_is_not_given_what_was_not_offered() {
     let (transport, mut server) = pipes();

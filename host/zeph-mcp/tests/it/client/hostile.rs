@@ -169,7 +169,7 @@ async fn a_refusal_of_both_is_told_soon() {
     };
     let (opened, end) = tokio::join!(opening, serving);
     let error = opened.unwrap_err();
-    assert!(matches!(error, McpError::Start(_)), "{error:?}");
+    assert!(matches!(error, McpError::Refused(_)), "{error:?}");
     assert!(error.to_string().contains("-32603"), "{error}");
     assert_eq!(end, None);
 }
