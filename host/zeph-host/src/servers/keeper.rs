@@ -111,6 +111,10 @@ impl Keeper {
                     tokio::time::sleep(pause).await;
                 }
                 Setback::Failed(reason) => self.rest(reason, pause, false).await,
+                Setback::Busy { reason, wait } => {
+                    self.rest(reason, pause.max(wait.min(PAUSE_MAX)), false)
+                        .await;
+                }
                 Setback::Ended(reason) => self.rest(reason, pause, pause <= SHORT_PAUSE).await,
             }
         }

@@ -1,6 +1,7 @@
 //! Why a server does not run any more, or not yet, in words that help.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use zeph_core::failure::one_line;
 use zeph_mcp::client::McpError;
@@ -21,6 +22,13 @@ pub(super) enum Setback {
     Changed(Box<ChangedServer>),
     /// It could not be started.
     Failed(String),
+    /// It wants to be left alone for a while.
+    Busy {
+        /// What it said.
+        reason: String,
+        /// For how long.
+        wait: Duration,
+    },
     /// A person has to log in.
     NeedsLogin(String),
     /// It ended after it had been active.
@@ -38,6 +46,13 @@ impl From<OpenFailure> for Setback {
 pub(super) fn failed(error: &McpError, process: Option<&Arc<dyn ServerProcess>>) -> Setback {
     match error {
         McpError::Authorization { .. } => Setback::NeedsLogin(shown(error)),
+        McpError::Http {
+            retry_after_ms: Some(wait_ms),
+            ..
+        } => Setback::Busy {
+            reason: shown(error),
+            wait: Duration::from_millis(*wait_ms),
+        },
         _ => Setback::Failed(with_last_words(shown(error), process)),
     }
 }

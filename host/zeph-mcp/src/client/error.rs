@@ -10,6 +10,9 @@ use super::ending::EndReason;
 /// Most characters of a server's own words in a message.
 pub(super) const WORDS_CHARS_MAX: usize = 600;
 
+/// "Invalid Request" of JSON-RPC.
+const INVALID_REQUEST: i32 = -32600;
+
 /// What kind of failure a server reported, or had.
 ///
 /// Source: "MCP Error Codes" of the tool-system specification.
@@ -79,7 +82,7 @@ impl McpErrorCode {
     /// Classifies the code of a JSON-RPC error.
     pub fn from_rpc(code: i32) -> Self {
         match code {
-            -32602 | -32600 => Self::InvalidInput,
+            -32602 | INVALID_REQUEST => Self::InvalidInput,
             -32601 | -32002 => Self::NotFound,
             // "Request timeout" of several SDKs.
             -32001 => Self::Transient,
@@ -137,12 +140,22 @@ pub enum McpError {
     #[error("the call was cancelled")]
     Cancelled,
     /// A remote server refused with a status.
-    #[error("the server answered with HTTP status {status}")]
+    #[error("the server answered with HTTP status {status}{}", wait(*retry_after_ms))]
     Http {
         /// At least 400.
         status: u16,
         /// How long it wants to be left alone, in milliseconds.
         retry_after_ms: Option<u64>,
+    },
+    /// A remote server answers that it is elsewhere, where the host does not go on its own.
+    #[error(
+        "the server answered with HTTP status {status} that it is at `{url}`; if it is to be reached there, set that as its `url`"
+    )]
+    Moved {
+        /// 300 to 399.
+        status: u16,
+        /// Where it says it is.
+        url: String,
     },
     /// A remote server wants credentials.
     #[error("the server requires authorization")]
@@ -165,6 +178,14 @@ pub enum McpError {
     /// The server does not offer what was asked for.
     #[error("the server does not offer {0}")]
     NotOffered(&'static str),
+}
+
+/// How long a server wants to be left alone, in words.
+fn wait(retry_after_ms: Option<u64>) -> String {
+    let seconds = retry_after_ms.map(|ms| ms.div_ceil(1_000));
+    seconds.map_or_else(String::new, |seconds| {
+        format!("; it can be asked again in {seconds} s")
+    })
 }
 
 /// The scopes that a challenge asks for, as options of `mcp login`. What is no scope is omitted, and so is what is too long.
@@ -206,7 +227,12 @@ impl McpError {
             Self::Timeout { .. } => ErrorCategory::Timeout,
             Self::Http { status, .. } => ErrorCategory::from_http_status(*status),
             // The same call would be answered the same way.
-            Self::BadAnswer(_) => ErrorCategory::PermanentFailure,
+            Self::BadAnswer(_) | Self::Moved { .. } => ErrorCategory::PermanentFailure,
+            // What servers refuse this way may have nothing to do with the arguments.
+            Self::ToolCall {
+                rpc_code: INVALID_REQUEST,
+                ..
+            } => ErrorCategory::PermanentFailure,
             _ => self
                 .code()
                 .map_or(ErrorCategory::Cancelled, McpErrorCode::category),

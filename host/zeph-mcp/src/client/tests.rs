@@ -54,6 +54,23 @@ fn every_failure_has_a_code_but_a_cancelled_one() {
             ErrorCategory::PermanentFailure,
         ),
         (
+            McpError::Moved {
+                status: 301,
+                url: "https://example.org/".to_owned(),
+            },
+            Some(McpErrorCode::ServerError),
+            ErrorCategory::PermanentFailure,
+        ),
+        (
+            McpError::ToolCall {
+                code: McpErrorCode::from_rpc(-32600),
+                rpc_code: -32600,
+                message: String::new(),
+            },
+            Some(McpErrorCode::InvalidInput),
+            ErrorCategory::PermanentFailure,
+        ),
+        (
             McpError::Authorization { challenge: None },
             Some(McpErrorCode::AuthFailure),
             ErrorCategory::PolicyBlocked,

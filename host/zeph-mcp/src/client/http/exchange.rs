@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -16,7 +18,9 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
-use zeph_egress::{OwnAnswer, OwnPatience};
+use url::Url;
+use zeph_core::failure::one_line;
+use zeph_egress::{OwnAnswer, OwnError, OwnPatience};
 
 use super::HttpServer;
 use super::announcement::AnnouncementStream;
@@ -29,6 +33,9 @@ const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// Most bytes of a session id.
 const SESSION_BYTES_MAX: usize = 1_024;
+
+/// Most redirects of one request that are followed.
+const REDIRECTS_MAX: usize = 3;
 
 /// Calls have limits of their own, and end a request by dropping it.
 const PATIENCE: OwnPatience = OwnPatience {
@@ -74,21 +81,32 @@ impl Exchange {
         }
     }
 
-    /// Sends a request; once more when the server wants other credentials and there are some.
+    /// Sends a request; once more when the server wants other credentials and there are some, and where the server redirects it to on its
+    /// own host.
     ///
-    /// Errors: `Authorization` for 401, and for 403 with a challenge; `Http` for 429 and what a server's own failure is; `Unreachable`.
+    /// Errors: `Moved` for another host or too many redirects; `Authorization` for 401, and for 403 with a challenge; `Http` for 429 and what a server's own failure is; `Unreachable`.
     async fn send(
         &self,
         method: Method,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<OwnAnswer, McpError> {
-        let mut is_second = false;
+        let (mut is_second, mut n_redirects) = (false, 0);
+        let mut url = Cow::Borrowed(&self.server.url);
         loop {
             let used = self.credential().await?;
-            let request = self.request(&method, &headers, used.as_ref(), body.clone())?;
+            let fields = (&headers, used.as_ref());
+            let request = self.request(&method, &url, fields, body.clone())?;
             let sent = self.server.client.send(request, PATIENCE).await;
             let answer = sent.map_err(|error| super::unreachable(&error))?;
+            if let Some(target) = redirect(&answer, &url)? {
+                if n_redirects == REDIRECTS_MAX {
+                    return Err(moved(&answer, &target));
+                }
+                n_redirects += 1;
+                url = Cow::Owned(target);
+                continue;
+            }
             let status = answer.status.as_u16();
             let challenge = text(&answer.headers, &WWW_AUTHENTICATE);
             let is_refusal = status == 401 || (status == 403 && challenge.is_some());
@@ -120,13 +138,13 @@ impl Exchange {
     fn request(
         &self,
         method: &Method,
-        headers: &HeaderMap,
-        credential: Option<&HeaderValue>,
+        url: &Url,
+        (headers, credential): (&HeaderMap, Option<&HeaderValue>),
         body: Bytes,
     ) -> Result<Request<Bytes>, McpError> {
         let mut request = Request::builder()
             .method(method)
-            .uri(self.server.url.as_str())
+            .uri(url.as_str())
             .body(body)
             .map_err(|error| McpError::InvalidInput(error.to_string()))?;
         *request.headers_mut() = headers.clone();
@@ -192,7 +210,11 @@ impl Exchange {
         let of_kind = kind(&answer.headers);
         let bytes = answer.bytes(self.bytes_max).await;
         let bytes = bytes.map_err(|error| {
-            StreamableHttpError::Client(McpError::bad_answer(error.to_string()))
+            StreamableHttpError::Client(match error {
+                error @ OwnError::TooLarge(_) => McpError::bad_answer(error.to_string()),
+                // It broke off.
+                error => super::unreachable(&error),
+            })
         })?;
         let why = match read(&bytes) {
             Incoming::Message(message) if of_kind == Kind::Json => {
@@ -314,6 +336,33 @@ impl StreamableHttpClient for Exchange {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<std::pin::Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>, Failure> {
         self.listen(session_id, last_event_id, custom_headers).await
+    }
+}
+
+/// Where a request to `url` is to be sent instead; none for an answer that is no redirect. One that is sent anew as it is stays with the
+/// scheme, host and port that the operator wrote.
+///
+/// Errors: `Moved` for every other.
+fn redirect(answer: &OwnAnswer, url: &Url) -> Result<Option<Url>, McpError> {
+    let location = text(&answer.headers, &LOCATION).filter(|_| answer.status.is_redirection());
+    let target = location.and_then(|location| url.join(&location).ok());
+    let Some(target) = target else {
+        return Ok(None);
+    };
+    let is_sent_as_it_is = matches!(
+        answer.status,
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    );
+    match is_sent_as_it_is && target.origin() == url.origin() {
+        true => Ok(Some(target)),
+        false => Err(moved(answer, &target)),
+    }
+}
+
+fn moved(answer: &OwnAnswer, target: &Url) -> McpError {
+    McpError::Moved {
+        status: answer.status.as_u16(),
+        url: one_line(target.as_str(), 200),
     }
 }
 

@@ -205,11 +205,21 @@ async fn serve(mut stream: TcpStream, answer: &Answer) {
         if stream.write_all(&bytes).await.is_err() {
             return;
         }
+        // One that breaks off is over.
+        if bytes.windows(17).any(|field| field == b"Connection: close") {
+            return;
+        }
     }
 }
 
 /// The next request: its method and the message in it.
 async fn request(stream: &mut TcpStream) -> Option<(String, Value)> {
+    let (_, method, message) = placed_request(stream).await?;
+    Some((method, message))
+}
+
+/// The next request: its path, its method and the message in it.
+async fn placed_request(stream: &mut TcpStream) -> Option<(String, String, Value)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
@@ -221,8 +231,11 @@ async fn request(stream: &mut TcpStream) -> Option<(String, Value)> {
     });
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    let method = head.split(' ').next().unwrap().to_uppercase();
-    Some((method, serde_json::from_slice(&body).unwrap_or_default()))
+    let mut words = head.split(' ');
+    let method = words.next().unwrap().to_uppercase();
+    let path = words.next().unwrap().to_owned();
+    let message = serde_json::from_slice(&body).unwrap_or_default();
+    Some((path, method, message))
 }
 
 fn reply(request: &Value, result: Value) -> Vec<u8> {
@@ -338,13 +351,16 @@ async fn statuses_are_told_apart() {
         b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n".to_vec()
     })
     .await;
+    let limited = limited.unwrap_err();
     assert_eq!(
-        limited.unwrap_err(),
+        limited,
         McpError::Http {
             status: 429,
             retry_after_ms: Some(7_000)
         }
     );
+    let words = limited.to_string();
+    assert!(words.ends_with("it can be asked again in 7 s"), "{words}");
     let broken = answered(|_| whole("503 Service Unavailable", "text/html", "<html>")).await;
     assert_eq!(
         broken.unwrap_err(),
@@ -360,10 +376,18 @@ async fn statuses_are_told_apart() {
     .await;
     assert_eq!(
         moved.unwrap_err(),
-        McpError::Http {
+        McpError::Moved {
             status: 302,
-            retry_after_ms: None
+            url: "http://169.254.169.254/".to_owned()
         }
+    );
+    let broken_off = answered(|_| {
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n{\"jsonrpc\":".to_vec()
+    })
+    .await;
+    assert!(
+        matches!(broken_off, Err(McpError::Unreachable(_))),
+        "{broken_off:?}"
     );
     let said = answered(|request| {
         let body = json!({ "jsonrpc": "2.0", "id": request["id"], "error": { "code": -32602, "message": "no" } });
@@ -377,6 +401,62 @@ async fn statuses_are_told_apart() {
             ..
         }
     ));
+}
+
+/// Answers at `/mcp/`, and elsewhere with a redirect to `location`.
+async fn redirecting(location: &'static str) -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = run(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            drop(run(async move {
+                while let Some((path, _, message)) = placed_request(&mut stream).await {
+                    let bytes = match (path.as_str(), message["method"].as_str()) {
+                        ("/mcp/", Some("initialize")) => reply(&message, initialized()),
+                        ("/mcp/", Some("tools/call")) => reply(
+                            &message,
+                            json!({ "content": [{ "type": "text", "text": "works" }] }),
+                        ),
+                        ("/mcp/", _) => {
+                            b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_vec()
+                        }
+                        _ => format!(
+                            "HTTP/1.1 307 Temporary Redirect\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
+                        )
+                        .into_bytes(),
+                    };
+                    if stream.write_all(&bytes).await.is_err() {
+                        return;
+                    }
+                }
+            }));
+        }
+    });
+    (address, serving)
+}
+
+#[tokio::test]
+async fn redirects_are_followed_on_the_same_host_and_named_elsewhere() {
+    for (location, named) in [
+        ("/mcp/", None),
+        ("/there", Some("/there")),
+        ("https://example.org/mcp", Some("`https://example.org/mcp`")),
+    ] {
+        let (address, serving) = redirecting(location).await;
+        let opened = open(transport(address, HeaderMap::new(), None), Era::Initialize).await;
+        match (opened, named) {
+            (Ok(connection), None) => {
+                assert_eq!(call(&connection, "a").await.unwrap(), "works");
+                connection.close().await;
+            }
+            (Err(error @ McpError::Moved { status: 307, .. }), Some(named)) => {
+                assert!(error.to_string().contains(named), "{error}");
+            }
+            (opened, named) => panic!("{location}: {opened:?}, {named:?}"),
+        }
+        serving.abort();
+    }
 }
 
 #[tokio::test]
