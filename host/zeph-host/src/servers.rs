@@ -211,6 +211,11 @@ impl Servers {
         ServerWork::new(named, offered, config, arguments)
     }
 
+    /// How this program is called here, for the commands that messages name.
+    pub(crate) fn program(&self) -> &str {
+        &self.0.program
+    }
+
     /// How they stand at this moment.
     pub(crate) fn set(&self) -> Arc<ServerSet> {
         Arc::clone(&self.0.sender.borrow())

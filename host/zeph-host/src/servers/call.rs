@@ -107,7 +107,8 @@ async fn made(
     let answered = connection.call(&tool.tool, arguments.clone(), asked);
     let answered = cancelling(answered, &control.cancel, &token);
     let answered = servers.watched(&tool.server, answered).await;
-    let mut answer = answered.map_err(|error| error.failure(tool.server.as_str()))?;
+    let mut answer =
+        answered.map_err(|error| error.failure(tool.server.as_str(), servers.program()))?;
     let cleaned = visible::output(&mut answer.output);
     let execution = match answer.is_error {
         false => Execution::ended(Ok(answer.output)),

@@ -239,13 +239,13 @@ impl McpError {
         }
     }
 
-    /// The failure of a call. `server`: the name the operator gave it.
-    pub fn failure(&self, server: &str) -> ToolFailure {
+    /// The failure of a call. `server`: the name the operator gave it; `program`: how the host is called here.
+    pub fn failure(&self, server: &str, program: &str) -> ToolFailure {
         let message = match self {
             Self::Authorization { challenge } => {
                 let scopes = scopes(challenge.as_deref());
                 format!(
-                    "MCP server `{server}`: {self}; the operator can log in with `zeph-host mcp login {server}{scopes}`"
+                    "MCP server `{server}`: {self}; the operator can log in with `{program} mcp login {server}{scopes}`"
                 )
             }
             _ => format!("MCP server `{server}`: {self}"),

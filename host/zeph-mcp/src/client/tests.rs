@@ -100,7 +100,7 @@ fn a_failure_of_a_call_names_the_server() {
     let failure = McpError::Timeout {
         limit: Duration::from_secs(30),
     }
-    .failure("files");
+    .failure("files", "zeph-host");
     assert_eq!(
         failure.message,
         "MCP server `files`: the server has not answered within 30 s"
@@ -111,18 +111,21 @@ fn a_failure_of_a_call_names_the_server() {
 fn a_server_that_wants_more_names_the_login() {
     let failure = |challenge: &str| {
         let challenge = Some(challenge.to_owned());
-        let failure = McpError::Authorization { challenge }.failure("hub");
+        let failure =
+            McpError::Authorization { challenge }.failure("hub", "zeph-host --config x.toml");
         failure.message
     };
     let wanted = failure(r#"Bearer error="insufficient_scope", scope="mcp:read mcp:write""#);
     assert!(
-        wanted.ends_with("`zeph-host mcp login hub --scope mcp:read --scope mcp:write`"),
+        wanted.ends_with(
+            "`zeph-host --config x.toml mcp login hub --scope mcp:read --scope mcp:write`"
+        ),
         "{wanted}"
     );
     let hostile = failure(r#"Bearer scope="a;rm `b` c""#);
     assert!(
-        hostile.ends_with("`zeph-host mcp login hub --scope c`"),
+        hostile.ends_with("`zeph-host --config x.toml mcp login hub --scope c`"),
         "{hostile}"
     );
-    assert!(failure("Bearer").ends_with("`zeph-host mcp login hub`"));
+    assert!(failure("Bearer").ends_with("`zeph-host --config x.toml mcp login hub`"));
 }

@@ -106,7 +106,7 @@ fn changed(host: &Host, name: &ServerName) -> Result<Option<ChangedServer>, CliE
         // Another process may have seen it change while it ran.
         ServerState::Active => Ok(pending::of(host.config(), name)),
         other => {
-            let why = look::detail(standing).unwrap_or_default();
+            let why = look::detail(standing, host.servers().program()).unwrap_or_default();
             let problem = format!("`{name}` cannot be looked at: it is {}", other.label());
             Err(CliError::internal(problem).hint(why))
         }

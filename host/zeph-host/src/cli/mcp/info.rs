@@ -25,6 +25,8 @@ pub(super) struct KnownServer<'a> {
     pub(super) config: &'a ServerConfig,
     pub(super) standing: &'a ServerStanding,
     pub(super) locked: Option<LockedServer>,
+    /// How the host is called here.
+    pub(super) program: &'a str,
 }
 
 /// Runs the command.
@@ -62,6 +64,7 @@ pub(super) fn with_known(
         config,
         standing,
         locked: lock.and_then(|lock| lock.server(&standing.name).cloned()),
+        program: host.servers().program(),
     })
 }
 
@@ -70,9 +73,10 @@ pub(super) fn as_json(known: &KnownServer<'_>) -> Value {
         config,
         standing,
         locked,
+        program,
     } = known;
     let about = standing.about.as_deref();
-    let mut value = look::as_json(config, standing);
+    let mut value = look::as_json(config, standing, program);
     value["accepted"] = locked.as_ref().map(pin_json).unwrap_or_default();
     let offered = standing.tools.iter();
     value["tools"] = offered
@@ -118,11 +122,14 @@ fn pin_json(locked: &LockedServer) -> Value {
 
 pub(super) fn as_page(known: &KnownServer<'_>) -> Page {
     let KnownServer {
-        config, standing, ..
+        config,
+        standing,
+        program,
+        ..
     } = known;
     let mut page = Page::new();
     page.name(0, standing.name.as_str(), standing.state.label());
-    if let Some(detail) = look::detail(standing) {
+    if let Some(detail) = look::detail(standing, program) {
         page.line(0, &detail);
     }
     facts(&mut page, known);
@@ -139,6 +146,7 @@ fn facts(page: &mut Page, known: &KnownServer<'_>) {
         config,
         standing,
         locked,
+        ..
     } = known;
     let about = standing.about.as_deref();
     let info = about.and_then(|about| about.info.as_ref());

@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         return empty();
     }
     if names.is_empty() {
-        show(&[], &outside, &json)?;
+        show(&[], &outside, &context.program(), &json)?;
         return Ok(Exit::Success);
     }
     context::block_on_threads(async {
@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
                 Some((host.servers().config(standing.name.as_str())?, &**standing))
             })
             .collect();
-        show(&rows, &outside, &json)?;
+        show(&rows, &outside, host.servers().program(), &json)?;
         Ok(Exit::Success)
     })
 }
@@ -45,20 +45,21 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
 fn show(
     rows: &[(&ServerConfig, &ServerStanding)],
     outside: &Outside,
+    program: &str,
     json: &Json,
 ) -> Result<(), CliError> {
     if !is_json(json) {
-        return as_page(rows, outside).print();
+        return as_page(rows, outside, program).print();
     }
     let own = rows
         .iter()
-        .map(|(config, standing)| look::as_json(config, standing));
+        .map(|(config, standing)| look::as_json(config, standing, program));
     let wrapped = outside.wrapped.iter();
     let wrapped = wrapped.map(|(name, standing)| standing.as_json(name));
     print_json(&own.chain(wrapped).collect::<Value>())
 }
 
-fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside) -> Page {
+fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside, program: &str) -> Page {
     let mut page = Page::new();
     let own = rows
         .iter()
@@ -79,7 +80,7 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside) -> Page
     for (_, standing) in rows {
         let about = standing.about.as_deref();
         let missing = about.map(|about| about.missing_layers.as_slice());
-        let said = look::detail(standing)
+        let said = look::detail(standing, program)
             .into_iter()
             .chain(standing.notes.iter().cloned());
         let files = outside.configured.get(standing.name.as_str());
@@ -96,7 +97,7 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside) -> Page
         }
     }
     for (name, standing) in &outside.wrapped {
-        let lines = standing.lines(name);
+        let lines = standing.lines(name, program);
         if !lines.is_empty() {
             page.head(name);
         }

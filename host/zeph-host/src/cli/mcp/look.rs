@@ -65,13 +65,13 @@ pub(super) async fn installed(host: &Host) {
     drop(tokio::time::timeout(INSTALL_PATIENCE, host.servers().settled()).await);
 }
 
-/// How a server stands, in a word and with what to do.
-pub(super) fn detail(standing: &ServerStanding) -> Option<String> {
+/// How a server stands, in a word and with what to do. `program`: how the host is called here.
+pub(super) fn detail(standing: &ServerStanding, program: &str) -> Option<String> {
     let name = &standing.name;
     match &standing.state {
         ServerState::Idle | ServerState::Starting | ServerState::Active => None,
         ServerState::Changed(_) => Some(format!(
-            "it is not what was accepted; `zeph-host mcp approve {name}` shows the difference"
+            "it is not what was accepted; `{program} mcp approve {name}` shows the difference"
         )),
         ServerState::Failed { reason, next_try } => Some(format!(
             "{reason}; a running host tries again in {} s",
@@ -79,7 +79,7 @@ pub(super) fn detail(standing: &ServerStanding) -> Option<String> {
         )),
         ServerState::Disabled => Some(format!("`mcp.servers.{name}.disabled` is set")),
         ServerState::NeedsLogin(reason) => {
-            Some(format!("{reason}; `zeph-host mcp login {name}` logs in"))
+            Some(format!("{reason}; `{program} mcp login {name}` logs in"))
         }
     }
 }
@@ -118,7 +118,7 @@ pub(super) fn trust(config: &ServerConfig) -> &'static str {
 }
 
 /// What `list` and `info` have in common.
-pub(super) fn as_json(config: &ServerConfig, standing: &ServerStanding) -> Value {
+pub(super) fn as_json(config: &ServerConfig, standing: &ServerStanding, program: &str) -> Value {
     let about = standing.about.as_deref();
     let info = about.and_then(|about| about.info.as_ref());
     let tools = standing
@@ -132,7 +132,7 @@ pub(super) fn as_json(config: &ServerConfig, standing: &ServerStanding) -> Value
     json!({
         "name": standing.name,
         "status": standing.state.label().replace(' ', "_"),
-        "reason": detail(standing),
+        "reason": detail(standing, program),
         "next_try_secs": next_try,
         "place": place(config),
         "walls": walls(config, standing),

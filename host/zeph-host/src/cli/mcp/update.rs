@@ -30,23 +30,24 @@ pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliEr
     let old = pinned(&config, options)?;
     let server = command(&config, &old)?;
     let newest = newest(context, &config, &old.name, &server)?;
+    let program = context.program();
     let new = LockedServer {
         install: pairs(&newest),
         ..old.clone()
     };
     if new.install == old.install {
-        tell(options, &newest, false, true)?;
+        tell(options, &newest, (false, true), &program)?;
         return Ok(Exit::Success);
     }
     if !is_json(&options.json) {
         page(&old.name, &between_servers(&old, &new)).print()?;
     }
     if !agreed(&old.name, options, "update") {
-        tell(options, &newest, true, false)?;
+        tell(options, &newest, (true, false), &program)?;
         return Ok(Exit::Confirm);
     }
     accept(&config, ChangedServer { old, new })?;
-    tell(options, &newest, true, true)?;
+    tell(options, &newest, (true, true), &program)?;
     Ok(Exit::Success)
 }
 
@@ -125,8 +126,8 @@ fn pairs(pin: &InstallPin) -> std::collections::BTreeMap<String, String> {
 fn tell(
     options: &McpApprove,
     newest: &InstallPin,
-    is_new: bool,
-    is_accepted: bool,
+    (is_new, is_accepted): (bool, bool),
+    program: &str,
 ) -> Result<(), CliError> {
     let name = &options.name;
     if is_json(&options.json) {
@@ -141,7 +142,7 @@ fn tell(
             newest.package, newest.version
         )),
         (true, true) => out::remark(&format!(
-            "MCP server `{name}` is {} {} from its next start on; if what it offers is different, `zeph-host mcp approve {name}` shows that",
+            "MCP server `{name}` is {} {} from its next start on; if what it offers is different, `{program} mcp approve {name}` shows that",
             newest.package, newest.version
         )),
         (true, false) => {}

@@ -168,11 +168,11 @@ impl WrappedStanding {
     }
 
     /// Where it is started, and what to do.
-    pub(super) fn lines(&self, name: &str) -> Vec<String> {
+    pub(super) fn lines(&self, name: &str, program: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if self.status() == "changed" {
             lines.push(format!(
-                "it is not what was accepted; `zeph-host mcp approve {name}` shows the difference"
+                "it is not what was accepted; `{program} mcp approve {name}` shows the difference"
             ));
         }
         lines.extend_from_slice(self.missing_layers());

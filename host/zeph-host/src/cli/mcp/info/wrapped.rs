@@ -25,7 +25,7 @@ pub(super) fn show(
     let standing = outside.wrapped.get(&options.name)?;
     let shown = match is_json(&options.json) {
         true => print_json(&as_json(&options.name, standing)),
-        false => as_page(&options.name, standing).print(),
+        false => as_page(&options.name, standing, &context.program()).print(),
     };
     Some(shown.map(|()| Exit::Success))
 }
@@ -42,10 +42,10 @@ fn as_json(name: &str, standing: &WrappedStanding) -> Value {
     value
 }
 
-fn as_page(name: &str, standing: &WrappedStanding) -> Page {
+fn as_page(name: &str, standing: &WrappedStanding, program: &str) -> Page {
     let mut page = Page::new();
     page.name(0, name, standing.status());
-    for line in standing.lines(name) {
+    for line in standing.lines(name, program) {
         page.line(0, &line);
     }
     page.push("\n").field("place", Some(&standing.place));
