@@ -78,7 +78,7 @@ impl Keeper {
         let process = process.cloned();
         let (opener, name) = (self.room.opener.clone(), self.name.clone());
         let noted = pin::blocking(move || {
-            opener.note_start(&name, &*process);
+            opener.note_start(&name, process.as_deref());
             Ok(())
         });
         drop(noted.await);

@@ -15,7 +15,7 @@ const BYTES_MAX: u64 = 16 * 1024;
 /// How a server was last started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastStart {
-    /// How much of the jail stood around it, in a word: a `JailLabel`.
+    /// How much of the jail stood around it, in a word: a `JailLabel`, or `remote`.
     pub(crate) walls: String,
     /// The layers that did not, one sentence each.
     pub(crate) missing_layers: Vec<String>,

@@ -45,8 +45,8 @@ pub(crate) trait Opener: Debug + Send + Sync + 'static {
     /// Keeps that for later starts, or forgets it. Blocks.
     fn note_older(&self, _name: &ServerName, _plan: &LaunchPlan, _is_older: bool) {}
 
-    /// Keeps what stands around a server that was just started. Blocks.
-    fn note_start(&self, _name: &ServerName, _process: &dyn ServerProcess) {}
+    /// Keeps what stands around a server that is being started; it has no process when it is a remote one. Blocks.
+    fn note_start(&self, _name: &ServerName, _process: Option<&dyn ServerProcess>) {}
 
     /// Keeps what a server said that is not what was accepted: another process, which approves it, may never see it so. Blocks.
     fn keep_changed(&self, _changed: &ChangedServer) {}

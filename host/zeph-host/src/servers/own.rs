@@ -180,10 +180,12 @@ impl Opener for OwnOpener {
         }
     }
 
-    fn note_start(&self, name: &ServerName, process: &dyn ServerProcess) {
+    fn note_start(&self, name: &ServerName, process: Option<&dyn ServerProcess>) {
+        let walls = process.map_or("remote", |process| process.walls());
+        let missing = process.map(|process| process.missing_layers());
         let start = LastStart {
-            walls: process.walls().to_owned(),
-            missing_layers: process.missing_layers(),
+            walls: walls.to_owned(),
+            missing_layers: missing.unwrap_or_default(),
         };
         if let Err(error) = start.keep(&self.config, name) {
             tracing::debug!(server = %name, %error, "the start of a server cannot be remembered");

@@ -109,14 +109,15 @@ run while its command line or package differs.
 States: starting; active; changed (off until approved); failed (with the reason and the next try);
 disabled; needs login. List also shows servers that run through `zeph-host wrap` and are not in
 the configuration, without starting them: wrapped, changed, or not started; info shows what was
-accepted of one. Servers that a client starts without it are named, too.
+accepted of one. A server that is in zeph.lock alone, because it was removed from the
+configuration, is pinned. Servers that a client starts without `wrap` are named, too.
 
 WALLS is the sandbox around a server: full, landlock-only, seatbelt or none, with the layers that
 are missing; remote for a URL; - when it is not known. Of a wrapped server it is that of its last
 start, because the client that starts it may have chosen other options than yours.
 
 JSON of list: a list of {"name", "status", "reason", "next_try_secs", "place", "walls",
-"missing_layers", "trust_level", "server", "tools", "notes"}; of wrapped ones {"name", "status",
+"missing_layers", "trust_level", "server", "tools", "notes"}; of others {"name", "status",
 "wrapped", "place", "walls", "missing_layers", "tools", "started_by"}. Info and test describe the
 tools, and add "accepted", "prompts", "resource_templates" and "instructions", and "left_out",
 "refused" and "stderr" of a server of the configuration. Approve:

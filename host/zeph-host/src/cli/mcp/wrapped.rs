@@ -1,4 +1,4 @@
-//! Servers that run through `zeph-host wrap`: those that are pinned and stand in no configuration, and where clients start them. And those
+//! Servers that are pinned and stand in no configuration: those that run through `zeph-host wrap`, and where clients start them. And those
 //! that clients start without this program.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// What runs outside of the configuration.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
-    /// Servers that are wrapped, by name.
+    /// Servers that are wrapped or stand in `zeph.lock` alone, by name.
     pub(super) wrapped: BTreeMap<String, WrappedStanding>,
     /// Files of clients that start servers of the configuration through `wrap`, by name.
     pub(super) configured: BTreeMap<String, Vec<String>>,
@@ -142,12 +142,18 @@ impl WrappedStanding {
         }
     }
 
+    /// Whether it was started through `wrap`, or is going to be: what is pinned may also have been taken out of a configuration.
+    fn is_wrapped(&self) -> bool {
+        self.last_start.is_some() || !self.files.is_empty()
+    }
+
     /// How it stands, in a word.
     pub(super) fn status(&self) -> &'static str {
         match &self.pin {
             None => "not started",
             Some(Pin { is_changed, .. }) if *is_changed => "changed",
-            Some(_) => "wrapped",
+            Some(_) if self.is_wrapped() => "wrapped",
+            Some(_) => "pinned",
         }
     }
 
@@ -175,6 +181,13 @@ impl WrappedStanding {
                 "it is not what was accepted; `{program} mcp approve {name}` shows the difference"
             ));
         }
+        if !self.is_wrapped() {
+            lines.push(
+                "no configuration has it, and it was not seen to be started through `zeph-host wrap`; to forget it, remove its \
+                 `[[server]]` from `zeph.lock`"
+                    .to_owned(),
+            );
+        }
         lines.extend_from_slice(self.missing_layers());
         lines.extend(self.files.iter().map(|file| format!("started by {file}")));
         lines
@@ -185,7 +198,7 @@ impl WrappedStanding {
         json!({
             "name": name,
             "status": self.status().replace(' ', "_"),
-            "wrapped": true,
+            "wrapped": self.is_wrapped(),
             "place": self.place,
             "walls": self.walls(),
             "missing_layers": self.missing_layers(),
