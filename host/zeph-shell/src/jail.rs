@@ -171,7 +171,7 @@ pub enum JailError {
     },
     /// A root is too wide to be given to a command.
     #[error(
-        "`{}` is too wide a directory for commands: {reason}; start in a narrower one, or name one with `--root` or in `tools.shell.allowed_paths`",
+        "`{}` is too wide a directory for commands: {reason}; start in a narrower one, or name one with `--root` or in `tools.shell.allowed_paths`; for an MCP server, in `allow_read` or `allow_write` of its own",
         path.display()
     )]
     RootTooWide {

@@ -64,7 +64,16 @@ pub(super) fn expiry(text: &str, now_ms: i64) -> Result<i64, String> {
     };
     match later {
         0 => Err(format!("`{text}` is past")),
-        later => Ok(now_ms.saturating_add(later)),
+        later => {
+            let at_ms = now_ms.saturating_add(later);
+            match OffsetDateTime::from_unix_timestamp(at_ms.div_euclid(1_000)) {
+                Ok(_) => Ok(at_ms),
+                // No calendar has it.
+                Err(_) => Err(format!(
+                    "`{text}` is too far away: it is after the year 9999"
+                )),
+            }
+        }
     }
 }
 
@@ -147,6 +156,8 @@ mod tests {
             ("1s", Ok(now + 1_000)),
             ("2028-01-01T00:00:00Z", Ok(1_830_297_600_000)),
             ("0d", Err("past")),
+            ("99999999d", Err("too far away")),
+            ("2000000d", Ok(now + 2_000_000 * 86_400_000)),
             ("2026-01-01", Err("past")),
             ("-1d", Err("`30d`, `12h`")),
             ("soon", Err("`30d`, `12h`")),

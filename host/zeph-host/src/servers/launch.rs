@@ -15,10 +15,10 @@ mod refusal;
 mod values;
 mod walls;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -57,16 +57,32 @@ struct LauncherState {
 
 /// Hears what an installation does, one short sentence at a time; for the error stream.
 #[derive(Clone)]
-pub(crate) struct Progress(Arc<dyn Fn(&str) + Send + Sync>);
+pub(crate) struct Progress {
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+    /// What is told once, and was.
+    told: Arc<Mutex<BTreeSet<String>>>,
+}
 
 impl Progress {
     /// Told to `tell`, which must not block for long.
     pub(crate) fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+        Self {
+            tell: Arc::new(tell),
+            told: Arc::default(),
+        }
     }
 
     fn tell(&self, text: &str) {
-        (self.0)(text);
+        (self.tell)(text);
+    }
+
+    /// Tells it unless it was told before: an installation that fails is tried again and again.
+    fn tell_once(&self, text: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !told.contains(&text) {
+            self.tell(&text);
+            told.insert(text);
+        }
     }
 }
 

@@ -13,6 +13,9 @@ pub enum MergeError {
         /// What the parser says.
         problem: String,
     },
+    /// The file holds no object.
+    #[error("the file has another type than the client expects: it is not an object")]
+    NoObject,
     /// Something else stands where there has to be an object, table or array.
     #[error("`{0}` has another type than the client expects")]
     Shape(String),

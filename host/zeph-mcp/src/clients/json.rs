@@ -60,9 +60,7 @@ pub(super) fn merge(
 ) -> Result<String, MergeError> {
     let root = parse(text, dialect)?;
     let shape = |key: &str| MergeError::Shape(key.to_owned());
-    let top = root
-        .object_value_or_create()
-        .ok_or_else(|| shape("the file"))?;
+    let top = root.object_value_or_create().ok_or(MergeError::NoObject)?;
     only(&top, servers)?;
     let list = top
         .object_value_or_create(servers)
@@ -191,7 +189,7 @@ fn spans(
 /// The object with the servers, if there is one.
 fn list(root: &CstRootNode, servers: &str) -> Result<Option<CstObject>, MergeError> {
     let shape = |key: &str| MergeError::Shape(key.to_owned());
-    let top = root.object_value().ok_or_else(|| shape("the file"))?;
+    let top = root.object_value().ok_or(MergeError::NoObject)?;
     let Some(list) = only(&top, servers)? else {
         return Ok(None);
     };

@@ -334,7 +334,11 @@ fn a_broken_file_is_refused_with_its_place() {
         ("gemini", "{\"a\": 1,}", "line 1"),
         ("codex", "a = 1\nb = \n", "line 2, column 5"),
         ("codex", "a = 1\na = 2\n", "line 2, column 1"),
-        ("zed", "[]", "`the file` has another type"),
+        (
+            "zed",
+            "[]",
+            "the file has another type than the client expects: it is not an object",
+        ),
         (
             "zed",
             "{\"context_servers\": []}",

@@ -100,11 +100,16 @@ impl Installer {
         server: &CommandServer,
         pinned: Option<&InstallPin>,
     ) -> Result<ReadyProgram, LaunchError> {
-        let read = InstallCommand::read(&server.program, &server.arguments);
-        let read = read.map_err(|problem| LaunchError::Command {
+        let refused = |problem: String| LaunchError::Command {
             server: name.clone(),
             problem,
-        })?;
+        };
+        let read = InstallCommand::read(&server.program, &server.arguments).map_err(refused)?;
+        if server.hosts.is_empty()
+            && let Some(problem) = command::adds_packages(&server.program, &server.arguments)
+        {
+            return Err(refused(problem));
+        }
         let Some(command) = read else {
             return Ok(ReadyProgram {
                 program: server.program.clone(),
@@ -281,7 +286,7 @@ impl Installation<'_> {
 
     fn tell_begin(&self) {
         let all: Vec<String> = self.packages.iter().map(PackageSpec::text).collect();
-        self.state.progress.tell(&format!(
+        self.state.progress.tell_once(format!(
             "installing {} for the MCP server `{}`; this happens once",
             all.join(" "),
             self.server

@@ -97,6 +97,44 @@ fn other_word(program: &str, first: Option<&str>) -> Option<&'static str> {
     }
 }
 
+/// Options of `uv` and `uv run` that take a value.
+const UV_VALUES: [&str; 10] = [
+    "--directory",
+    "--project",
+    "--python",
+    "-p",
+    "--package",
+    "--extra",
+    "--group",
+    "--env-file",
+    "--index-url",
+    "--cache-dir",
+];
+
+/// What is wrong with a command that adds packages to a project while it runs (`uv run --with`), for a server without a network; none for
+/// any other.
+pub(super) fn adds_packages(program: &str, arguments: &[String]) -> Option<String> {
+    if Path::new(program).file_name()? != "uv" {
+        return None;
+    }
+    let (mut words, mut is_run) = (arguments.iter(), false);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "run" if !is_run => is_run = true,
+            word if is_run && word.starts_with("--with") => {
+                return Some(format!(
+                    "`uv run --with` would install packages while the server runs, without a network; write `uvx` ({FORMS})"
+                ));
+            }
+            word if UV_VALUES.contains(&word) => drop(words.next()),
+            word if word.starts_with('-') => {}
+            // The program: what follows is its own.
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// An option, and what it means.
 type Options = &'static [(&'static str, Meaning)];
 

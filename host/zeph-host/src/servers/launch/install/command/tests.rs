@@ -150,3 +150,26 @@ fn what_is_not_understood_is_an_error_with_the_forms() {
         assert!(!problem.contains('\n'));
     }
 }
+
+#[test]
+fn packages_that_are_added_while_it_runs_are_seen() {
+    for (line, is_one) in [
+        ("uv run --with mcp-server-time mcp-server-time", true),
+        (
+            "uv run --python 3.12 --with=mcp[cli] mcp run server.py",
+            true,
+        ),
+        (
+            "/usr/bin/uv --directory /srv run --with-requirements r.txt server",
+            true,
+        ),
+        ("uv --directory /srv run server", false),
+        ("uv run server --with-tools", false),
+        ("python3 run --with x", false),
+    ] {
+        let mut words = line.split(' ').map(str::to_owned);
+        let program = words.next().unwrap();
+        let problem = super::adds_packages(&program, &words.collect::<Vec<_>>());
+        assert_eq!(problem.is_some(), is_one, "{line}");
+    }
+}
