@@ -29,13 +29,15 @@ mod store;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize as _;
 use toml::{Table, Value};
-use zeph_core::git_config::GitUser;
+use zeph_core::git_config::{GitUser, HomeLink};
 use zeph_core::limit::CallLimits;
 
+use super::home_links::home_links;
 use super::locate::PROGRAM;
 use super::merge::MergedLayers;
 use super::paths::PathBase;
@@ -160,10 +162,18 @@ impl Compiling<'_> {
             git_user: GitUser {
                 home: self.surroundings.home.clone(),
                 config_home: self.surroundings.config_home.clone(),
+                links: self.home_links(),
             },
             tool_user: None,
             governance,
         })
+    }
+
+    fn home_links(&self) -> Arc<[HomeLink]> {
+        let home = self.surroundings.home.as_deref();
+        let config_home = self.surroundings.config_home.as_deref();
+        let links = home.map(|home| home_links(home, config_home));
+        links.unwrap_or_default().into()
     }
 
     fn base(&self) -> PathBase<'_> {

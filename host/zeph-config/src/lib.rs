@@ -15,6 +15,7 @@ mod environment;
 mod file;
 mod filters;
 mod governance;
+mod home_links;
 mod keys;
 mod known;
 mod load;
@@ -152,7 +153,7 @@ pub struct Config {
     pub judge: Option<JudgeSettings>,
     /// What sequences of calls are looked for (`tools.governance`).
     pub governance: GovernanceSettings,
-    /// The person who starts the host, whose configuration of git counts.
+    /// The person who starts the host, whose configuration of git and start-up files count.
     pub git_user: GitUser,
     /// The user that tools work as, looked up by the host when it starts; none is the host's own.
     pub tool_user: Option<ToolUser>,

@@ -5,6 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::path::normal;
 
@@ -63,13 +64,24 @@ const HOOKS: [&str; 28] = [
 /// Reads a small regular file; `None` when it cannot.
 pub type ReadText = fn(&Path) -> Option<String>;
 
-/// The user whose git obeys the configuration.
+/// The user whose git obeys the configuration, and whose programs obey what is in the home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitUser {
     /// What `~` stands for. Absolute.
     pub home: Option<PathBuf>,
     /// The directory of configuration, where it is not `.config` in the home. Absolute.
     pub config_home: Option<PathBuf>,
+    /// Links in the home whose targets programs obey.
+    pub links: Arc<[HomeLink]>,
+}
+
+/// A link in the home directory that programs obey, or a path through one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeLink {
+    /// Absolute; a target need not exist.
+    pub path: PathBuf,
+    /// The name on the list of `obeyed`.
+    pub name: &'static str,
 }
 
 /// What files of configuration name.
@@ -152,6 +164,11 @@ impl GitReader {
         // They may be links to files of a project.
         reader.own.files.extend(files);
         reader
+    }
+
+    /// The links in the user's home whose targets programs obey.
+    pub fn home_links(&self) -> &[HomeLink] {
+        &self.user.links
     }
 
     /// What git obeys of the user's own configuration for every repository of the machine: its files, and folders of hooks

@@ -151,7 +151,7 @@ fn read(path: &Path) -> Option<String> {
 fn found(home: Option<&str>, work: &str) -> Vec<String> {
     let user = GitUser {
         home: home.map(PathBuf::from),
-        config_home: None,
+        ..GitUser::default()
     };
     let git = Path::new(work).join(".git");
     let reader = GitReader::new(user, read);
@@ -194,7 +194,7 @@ fn what_a_repository_names_is_found() {
 fn what_the_user_configured_counts_for_every_repository() {
     let user = GitUser {
         home: Some("/home/u".into()),
-        config_home: None,
+        ..GitUser::default()
     };
     let reader = GitReader::new(user, read);
     let everywhere: Vec<&PathBuf> = reader.everywhere().collect();

@@ -110,8 +110,8 @@ pub(super) fn hold(
     outside
 }
 
-/// Holds what git obeys in the writable directories because of what lies outside: the user's own configuration, and repositories that
-/// `given`, directories of the policy, lie in.
+/// Holds what is obeyed in the writable directories because of what lies outside: start-up files that links in the user's home lead to, the
+/// user's own configuration of git, and repositories that `given`, directories of the policy, lie in.
 pub(super) fn hold_from_outside<'a>(
     scope: GitScope<'_>,
     given: impl Iterator<Item = &'a PathBuf>,
@@ -119,6 +119,9 @@ pub(super) fn hold_from_outside<'a>(
 ) {
     for path in scope.reader.everywhere() {
         hold_led_to(scope, path, places);
+    }
+    for link in scope.reader.home_links() {
+        hold_led_to(scope, &link.path, places);
     }
     let above: BTreeSet<&Path> = given.flat_map(|path| path.ancestors()).collect();
     for work in above {

@@ -1,5 +1,5 @@
 //! Where names lead that programs obey: links with such a name, and what configurations of git name. From anywhere in the allowed
-//! directories, from the repositories that these lie in, and from the user's own configuration of git.
+//! directories, from the repositories that these lie in, from the user's own configuration of git, and from links in the user's home.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ impl Leads {
     }
 }
 
-/// Where repositories that `roots` lie in lead, and the user's own configuration of git.
+/// Where repositories that `roots` lie in lead, the user's own configuration of git, and links in the user's home.
 fn leads_from_outside(reader: &GitReader, roots: &[PathBuf]) -> Vec<Lead> {
     let own = reader.everywhere().flat_map(|path| led_to(path));
     let mut targets: Vec<PathBuf> = own.collect();
@@ -121,9 +121,14 @@ fn leads_from_outside(reader: &GitReader, roots: &[PathBuf]) -> Vec<Lead> {
             .iter()
             .flat_map(|directory| hooks_of(reader, directory)),
     );
+    let of_git = targets.into_iter().map(|target| (target, GIT));
+    let of_home = reader.home_links().iter().flat_map(|link| {
+        let targets = led_to(&link.path).into_iter();
+        targets.map(|target| (target, link.name))
+    });
     // Whatever leads elsewhere matters to nobody here.
-    targets.retain(|target| roots.iter().any(|root| target.starts_with(root)));
-    targets.into_iter().map(|target| (target, GIT)).collect()
+    let is_inside = |(target, _): &Lead| roots.iter().any(|root| target.starts_with(root));
+    of_git.chain(of_home).filter(is_inside).collect()
 }
 
 /// Where repositories and links lead from anywhere in the root `top`, and from the other `roots`.

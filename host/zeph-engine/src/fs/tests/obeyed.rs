@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zeph_core::capability::FsRights;
-use zeph_core::git_config::GitUser;
+use zeph_core::git_config::{GitUser, HomeLink};
 use zeph_core::obeyed::{ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT, name_of};
 
 use super::{Guest, Tree};
@@ -213,7 +213,7 @@ fn hooks_are_obeyed_wherever_git_finds_them() {
     std::os::unix::fs::symlink(tree.at("ws"), tree.at("home/ws")).expect("link");
     let user = GitUser {
         home: Some(tree.at("home")),
-        config_home: None,
+        ..GitUser::default()
     };
     let policy = FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[]));
     let mut guest = Guest::new(policy.expect("policy").with_git_of(user));
@@ -233,6 +233,45 @@ fn hooks_are_obeyed_wherever_git_finds_them() {
         ("mkdir own", "ok"),
         ("mkdir own/hooks", "ok"),
         ("create deep/x x", "ok"),
+    ]);
+}
+
+/// A repository of dotfiles: links in the home lead into it.
+#[test]
+fn what_links_of_the_home_lead_to_is_obeyed() {
+    let tree = Tree::new();
+    tree.file("ws/bash/rc", "x")
+        .file("ws/nvim/init.lua", "x")
+        .file("ws/notes", "x")
+        .dir("home/.config")
+        .link("home/.bashrc", "../ws/bash/rc")
+        .link("home/.config/nvim", "../../ws/nvim")
+        .link("home/.profile", "../ws/profile");
+    let links = [
+        (".bashrc", ".bashrc"),
+        (".config/nvim", ".config/nvim"),
+        (".profile", ".profile"),
+    ];
+    let links = links.map(|(path, name)| HomeLink {
+        path: tree.at(&format!("home/{path}")),
+        name,
+    });
+    let user = GitUser {
+        home: Some(tree.at("home")),
+        links: links.into(),
+        ..GitUser::default()
+    };
+    let policy = FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[]));
+    let mut guest = Guest::new(policy.expect("policy").with_git_of(user));
+    guest.check(&[
+        ("read bash/rc", "x"),
+        ("write bash/rc y", NO),
+        ("rename bash zsh", NO),
+        ("rename notes bash/rc", NO),
+        ("create nvim/plugin.lua y", NO),
+        ("create profile y", NO),
+        ("write notes y", "ok"),
+        ("create bash/other y", "ok"),
     ]);
 }
 

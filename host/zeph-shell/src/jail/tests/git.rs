@@ -1,5 +1,7 @@
 //! Repositories: commits work, and nothing that git runs can be changed.
 
+use zeph_core::git_config::HomeLink;
+
 use super::super::Jail;
 use super::harness::{End, Room};
 
@@ -136,6 +138,35 @@ fn hooks_stay_wherever_git_finds_them() {
     assert_eq!(room.host(&format!("cat {files} | grep evil; true")), "");
     let end = room.run("mv hk1 old; mkdir hk1; echo evil > hk1/pre-commit; true");
     assert_eq!(room.host("cat hk1/pre-commit"), "fine\n", "{end:#?}");
+}
+
+/// A repository of dotfiles: links in the user's home lead into it.
+#[test]
+fn what_links_of_the_home_lead_to_stays() {
+    let mut room = Room::new();
+    room.host(
+        "mkdir -p ../home/.config bash nvim; ln -s ../work/bash/rc ../home/.bashrc; ln -s ../../work/nvim ../home/.config/nvim
+        ln -s ../work/profile ../home/.profile; echo fine > bash/rc; echo fine > nvim/init.lua; echo > free",
+    );
+    let home = room.work.with_file_name("home");
+    room.policy.home = Some(home.clone());
+    room.policy.git_user.home = Some(home.clone());
+    let links = [".bashrc", ".config/nvim", ".profile"].map(|name| HomeLink {
+        path: home.join(name),
+        name,
+    });
+    room.policy.git_user.links = links.into();
+    let files = "bash/rc nvim/init.lua";
+    let end = room.run(&format!(
+        "for file in {files} free; do (echo evil >> $file) 2> /dev/null && echo $file; done; \
+         echo evil > nvim/plugin.lua; mv bash bash2; echo evil > profile; true"
+    ));
+    assert_eq!(end.stdout, "free\n", "{end:#?}");
+    assert_eq!(
+        room.host("cat bash/rc nvim/*; ls -d profile*"),
+        "fine\nfine\nprofile.held-back\n",
+        "{end:#?}"
+    );
 }
 
 /// A repository that a root lies in, and one in another root.
