@@ -304,7 +304,7 @@ fn nothing_that_a_server_says_holds_its_secret() {
         info.stdout.contains("connected with [redacted: key]"),
         "{info:?}"
     );
-    let lock = fs::read_to_string(product.plugins().parent().unwrap().join("zeph.lock")).unwrap();
+    let lock = fs::read_to_string(product.home.join(".config/zeph-host/zeph.lock")).unwrap();
     assert!(
         lock.contains("[redacted: key]") && !lock.contains(VALUE),
         "{lock}"

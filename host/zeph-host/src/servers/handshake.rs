@@ -51,7 +51,7 @@ impl Keeper {
                 Err(error)
                     if !is_older
                         && !is_newer
-                        && is_refusal(&error)
+                        && matches!(error, McpError::Refused(_))
                         && ears.era().await == Era::Initialize =>
                 {
                     is_newer = true;
@@ -113,14 +113,5 @@ impl Keeper {
         if let Some(process) = process {
             process.end().await;
         }
-    }
-}
-
-/// Whether the server answered, and refuses the handshake.
-fn is_refusal(error: &McpError) -> bool {
-    match error {
-        McpError::Refused(_) => true,
-        McpError::Http { status, .. } => matches!(status, 400 | 404 | 405),
-        _ => false,
     }
 }

@@ -69,7 +69,7 @@ pub trait ServerListener: Debug + Send + Sync + 'static {
     }
 
     /// Which generations of the protocol are tried with [`Era::Auto`]: a server whose client speaks the older revisions may be of use only in
-    /// one of them. Asked once for a connection, when it is opened, and waited for.
+    /// one of them. Asked once for a connection over pipes, when it is opened, and waited for.
     fn era(&self) -> Pending<'_, Era> {
         Box::pin(std::future::ready(Era::Auto))
     }

@@ -63,7 +63,7 @@ pub(super) async fn open(
         false => QuestionKinds::default(),
     };
     let era = match options.era {
-        Era::Auto => listener.era().await,
+        Era::Auto if matches!(transport, ServerTransport::Pipes { .. }) => listener.era().await,
         era => era,
     };
     let options = ConnectionOptions { era, ..options };
