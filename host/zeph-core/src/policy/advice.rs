@@ -44,9 +44,15 @@ pub(super) fn exactly(line: &LineTexts<'_>) -> Vec<String> {
     Vec::new()
 }
 
-/// `cargo build --release` → `bash:cargo build*`, `ls -l` → `bash:ls *`, `make` → `bash:make`.
+/// `cargo build --release` → `bash:cargo build*`, `ls -l` → `bash:ls *`, `make` → `bash:make`. Where options of the program stand before what
+/// it is to do, a rule for its name would allow anything: `git -C a push` → `bash:git -C a push`.
 fn of_part(part: &LinePart<'_>) -> String {
     let name = escape(&plain(&part.command.name));
+    let text = &part.text.given;
+    let is_short = text.chars().count() <= EXACT_CHARS_MAX && !text.chars().any(char::is_control);
+    if part.without_globals.is_some() && is_short {
+        return format!("{SHELL}:{}", escape(text));
+    }
     match part.command.arguments.first() {
         None => format!("{SHELL}:{name}"),
         Some(word) if is_subcommand(word) => format!("{SHELL}:{name} {word}*"),

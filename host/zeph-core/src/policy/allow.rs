@@ -88,7 +88,10 @@ impl AllowRule {
             .as_ref()
             .and_then(|pattern| pattern.spelled.as_ref());
         let pattern = self.pattern.as_ref();
-        pattern.is_none_or(|pattern| part.is_allowed_by(&pattern.text))
+        let fits = |pattern: &Pattern| {
+            part.is_allowed_by(pattern) || part.is_allowed_plainly_by(pattern, false)
+        };
+        pattern.is_none_or(|pattern| fits(&pattern.text))
             || spelled.is_some_and(|spelled| spelled.fits_part(line, part))
     }
 

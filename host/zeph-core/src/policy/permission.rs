@@ -117,7 +117,10 @@ impl PermissionRule {
     fn fits_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> bool {
         let spells = |spelled: &SpelledRedirection| spelled.fits_part(line, part);
         let fits = match self.action {
-            Action::Allow => part.is_allowed_by(&self.text),
+            Action::Allow => {
+                part.is_allowed_by(&self.text)
+                    || part.is_allowed_plainly_by(&self.text, self.preset.is_some())
+            }
             Action::Ask | Action::Deny => part.is_meant_by(&self.text),
         };
         fits || self.spelled.as_ref().is_some_and(spells)

@@ -1,7 +1,7 @@
 //! What rules look at: the texts of a call, made ready once for all of them.
 
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde_json::Value;
 
@@ -47,6 +47,8 @@ pub(super) struct LinePart<'a> {
     pub(super) bare: Option<String>,
     /// Name and arguments without the options that the program takes before its subcommand, if there are some.
     pub(super) without_globals: Option<Text>,
+    /// In lower case without options of git that change nothing of what a subcommand does, if there are some; for rules that allow.
+    plain_git: Option<PlainGit>,
     /// The text in lower case with marks that only wildcards fit where something is not known, for rules that allow.
     open: Option<String>,
     /// What it may become, in lower case.
@@ -55,6 +57,14 @@ pub(super) struct LinePart<'a> {
     options: OnceCell<Option<Possible>>,
     /// Its short options and the rest, as it stands and without the program's own options.
     apart: OnceCell<Vec<Apart>>,
+}
+
+/// A command of git without options that say how it prints, or in which directory below it works.
+#[derive(Debug)]
+struct PlainGit {
+    lower: String,
+    /// Whether it changes the directory, as `cd` does.
+    moves: bool,
 }
 
 /// A command line with the texts of its parts.
@@ -176,6 +186,7 @@ impl<'a> LinePart<'a> {
             text,
             bare,
             without_globals,
+            plain_git: plain_git(command),
             open: (!command.holes.is_empty()).then(|| open(command).to_lowercase()),
             possible: OnceCell::new(),
             options: OnceCell::new(),
@@ -192,6 +203,14 @@ impl<'a> LinePart<'a> {
             }
             None => pattern.fits_command(&self.text.lower),
         }
+    }
+
+    /// Whether a pattern that allows fits without such options of git. Only where the rule comes from a preset, which allows `cd`, may these
+    /// change the directory.
+    pub(super) fn is_allowed_plainly_by(&self, pattern: &Pattern, is_preset: bool) -> bool {
+        let plain = self.plain_git.as_ref();
+        let plain = plain.filter(|plain| is_preset || !plain.moves);
+        plain.is_some_and(|plain| pattern.fits_command(&plain.lower))
     }
 
     /// Whether a pattern that refuses or asks fits.
@@ -366,4 +385,29 @@ fn collect(value: &Value, depth: u32, found: &mut Vec<String>) {
             .for_each(|member| collect(member, depth - 1, found)),
         _ => {}
     }
+}
+
+fn plain_git(command: &SimpleCommand) -> Option<PlainGit> {
+    let is_known = command.name == "git" && command.holes.is_empty();
+    let end = globals::end(command).filter(|_| is_known)?;
+    let mut moves = false;
+    let mut options = command.arguments[..end].iter().map(String::as_str);
+    while let Some(option) = options.next() {
+        match option {
+            "--no-pager" | "-P" | "--no-optional-locks" | "--no-advice" => {}
+            "-C" if options.next().is_some_and(is_below) => moves = true,
+            _ => return None,
+        }
+    }
+    let words = command.arguments[end..].iter().map(String::as_str);
+    let words: Vec<&str> = std::iter::once("git").chain(words).collect();
+    let lower = words.join(" ").to_lowercase();
+    Some(PlainGit { lower, moves })
+}
+
+/// Whether a word names a directory below the one where the command is.
+fn is_below(word: &str) -> bool {
+    let mut parts = Path::new(word).components();
+    let is_plain = !word.is_empty() && !word.starts_with(['-', '~']);
+    is_plain && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }

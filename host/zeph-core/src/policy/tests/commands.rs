@@ -2,7 +2,10 @@
 
 use super::lab::{bash, decide, lists, permissions, plain};
 use crate::call::ResolvedCall;
-use crate::policy::{AllowRule, CommandPattern, Decision, Policy, SessionFacts, authorise};
+use crate::policy::{
+    Action, AllowRule, CommandPattern, Decision, PermissionRule, PermissionSource, Permissions,
+    Policy, SessionFacts, authorise,
+};
 
 fn check(policy: &Policy, table: &[(&str, &str)]) {
     for (parts, expect) in table {
@@ -325,6 +328,7 @@ fn a_refusal_offers_what_would_allow_it() {
             plain("cd x | make"),
             "--allow 'bash:cd x*' --allow bash:make",
         ),
+        (plain("git -C x push"), "--allow 'bash:git -C x push'"),
         (
             bash("eval 'a*'", "eval a* | ?"),
             r"--allow 'bash:eval '\''a\*'\'''",
@@ -542,4 +546,49 @@ fn allow_rules_are_for_options_as_they_are_written() {
     };
     assert_eq!(decide(&policy, plain("rm -rf x")), "allow");
     assert_eq!(decide(&policy, plain("rm -r -f x")), "ask");
+}
+
+/// Those of git that say how it prints, and of presets, which allow `cd`, that name a directory below.
+#[test]
+fn allow_rules_hold_behind_options_of_git_that_change_nothing() {
+    let rules = [
+        ("git push --force*", Action::Deny),
+        ("git log *", Action::Allow),
+        ("git push *", Action::Allow),
+    ];
+    let of = |is_preset: bool| {
+        let rules = rules.iter().map(|(pattern, action)| {
+            let rule = PermissionRule::new("bash", pattern, *action, "/w").unwrap();
+            match is_preset {
+                true => rule.of_preset("developer"),
+                false => rule,
+            }
+        });
+        PermissionSource::Rules(Permissions::new([("bash".to_owned(), rules.collect())]))
+    };
+    for (parts, of_own, of_preset) in [
+        ("git --no-pager log -1", "allow", "allow"),
+        ("git -P --no-optional-locks log", "allow", "allow"),
+        ("git -C src log", "ask", "allow"),
+        ("git -C ./a/b --no-pager log", "ask", "allow"),
+        ("git -C .. log", "ask", "ask"),
+        ("git -C a/../../b log", "ask", "ask"),
+        ("git -C /x log", "ask", "ask"),
+        ("git -C ~ log", "ask", "ask"),
+        ("git -c a.b=c log", "ask", "ask"),
+        ("git -p log", "ask", "ask"),
+        ("git --git-dir x log", "ask", "ask"),
+        ("git -C log status", "ask", "ask"),
+        ("git --no-pager push --force", "deny", "deny"),
+        ("git -C src push --force", "deny", "deny"),
+        ("./git --no-pager log", "ask", "ask"),
+    ] {
+        for (is_preset, expect) in [(false, of_own), (true, of_preset)] {
+            let policy = Policy {
+                permissions: of(is_preset),
+                ..Policy::default()
+            };
+            assert_eq!(decide(&policy, plain(parts)), expect, "{parts}");
+        }
+    }
 }
