@@ -728,3 +728,31 @@ fn commits_of_commands_are_those_of_the_user() {
         assert_eq!(second.findings, [], "it is told once");
     }
 }
+
+/// The usual set-up, `git lfs install`, is one of the user. Nothing is told where Git LFS is not installed.
+#[test]
+fn files_of_git_lfs_are_committed_as_pointers() {
+    if !std::path::Path::new("/usr/bin/git-lfs").exists() {
+        return;
+    }
+    let mut room = Room::new();
+    room.host(
+        "mkdir ../home; export HOME=$(realpath ../home); git lfs install --skip-repo > /dev/null; git config --global user.name a
+        git config --global user.email a@b; git init -q -b main .; git lfs track '*.bin' > /dev/null; printf '%1000d' 1 > a.bin; git add -A
+        git commit -qm i",
+    );
+    let home = room.work.with_file_name("home");
+    room.policy.git_user.home = Some(home.clone());
+    room.policy.home = Some(home);
+    let script = "printf '%2000d' 2 > b.bin; echo more >> a.bin; git add -A; git commit -qm x; git cat-file -p HEAD:b.bin | head -1; \
+                  git cat-file -p HEAD:a.bin | head -1; git checkout -q HEAD~1; wc -c < a.bin; git status -s";
+    let pointer = "version https://git-lfs.github.com/spec/v1\n";
+    let end = room.run(script);
+    assert_eq!(end.stdout, format!("{pointer}{pointer}1000\n"), "{end:#?}");
+    assert_eq!(end.findings, [], "{end:#?}");
+    // Git LFS may not be able to move its files there; then git adds nothing.
+    let alone = Jail::without_namespaces(room.policy.clone());
+    let script = "printf '%3000d' 3 > c.bin; git add -A; git cat-file -p :c.bin | head -1";
+    let end = super::harness::run(&alone, &room.work, script);
+    assert!(end.stdout.is_empty() || end.stdout == pointer, "{end:#?}");
+}

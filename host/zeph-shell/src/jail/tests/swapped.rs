@@ -224,11 +224,13 @@ fn the_way_to_what_does_not_exist_yet_is_not_led_elsewhere() {
 #[test]
 fn toolchains_and_settings_are_not_led_elsewhere() {
     let mut room = room();
-    room.host("mkdir -p ../outside/home/.cargo dots && echo '[user]' > dots/git && echo '[net]' > dots/cargo && ln -s ../../work/dots/git ../outside/home/.gitconfig && ln -s ../../../work/dots/cargo ../outside/home/.cargo/config.toml && printf '[user]\\nname = hush\\n' > ../outside/secret");
+    room.host("mkdir -p ../outside/home/.cargo dots && printf '[user]\\nname = fine\\n' > dots/git && echo '[net]' > dots/cargo && ln -s ../../work/dots/git ../outside/home/.gitconfig && ln -s ../../../work/dots/cargo ../outside/home/.cargo/config.toml && printf '[user]\\nname = hush\\n' > ../outside/secret");
     room.policy.home = Some(room.outside.join("home"));
     let jail = room.jail();
     let look = "cat ~/.gitconfig ~/.cargo/config.toml";
-    assert_eq!(run(&jail, &room.work, look).stdout, "[user]\n[net]\n");
+    let end = run(&jail, &room.work, look);
+    let expect = "[user]\n\tname = \"fine\"\n[net]\n";
+    assert!(end.stdout.ends_with(expect), "{end:#?}");
     run(
         &jail,
         &room.work,
