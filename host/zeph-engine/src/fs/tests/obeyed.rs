@@ -189,6 +189,23 @@ fn hooks_are_obeyed_where_git_was_told_to_find_them() {
     ]);
 }
 
+#[test]
+fn programs_are_obeyed_that_the_configuration_of_git_names() {
+    let tree = tree();
+    tree.file(
+        "ws/.git/config",
+        "[core]\n\tfsmonitor = tools/fsm\n[merge \"m\"]\n\tdriver = sh tools/later %A\n[diff \"t\"]\n\ttextconv = cat\n",
+    )
+    .file("ws/tools/fsm", "#!")
+    .file("ws/cat", "x");
+    tree.guest().check(&[
+        ("write tools/fsm x", NO),
+        ("create tools/later x", NO),
+        ("create tools/other x", "ok"),
+        ("write cat x", "ok"),
+    ]);
+}
+
 /// However the configuration spells it, and whichever file does.
 #[test]
 fn hooks_are_obeyed_wherever_git_finds_them() {
