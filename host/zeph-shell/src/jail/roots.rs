@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
 use zeph_core::git_config::GitUser;
 use zeph_jail::plan::{MountCheck, MountMode};
 
@@ -12,6 +13,7 @@ use super::JailError;
 use super::aftermath::AftermathFinding;
 use super::mount::{within, within_any};
 use super::policy::JailPolicy;
+use super::system;
 use crate::held_object::{FollowedName, HeldObject, Id};
 
 /// Directories that a root must not be or contain: the system's.
@@ -90,11 +92,12 @@ impl GrantedPaths {
         read.retain(|place| !write.iter().any(|root| within(place.path(), root.path())));
         let followed =
             |paths: &[PathBuf]| paths.iter().map(|path| FollowedName::new(path)).collect();
+        let hidden: Vec<PathBuf> = policy.hidden.iter().cloned().chain(secrets()).collect();
         Ok(Self {
             work,
             write,
             read: outermost(read),
-            hidden: followed(&policy.hidden),
+            hidden: followed(&hidden),
             protected: followed(&policy.protected),
             git_user: policy.git_user.clone(),
         })
@@ -210,6 +213,17 @@ impl Roots {
         });
         findings.collect()
     }
+}
+
+/// Keys of the machine that lie among settings which commands see, and that the user of commands can read: only some users can, root
+/// among them.
+fn secrets() -> impl Iterator<Item = PathBuf> {
+    let is_seen = |path: &PathBuf| {
+        let mut wanted = [Access::READ_OK, Access::EXEC_OK].into_iter();
+        wanted.any(|access| rustix::fs::access(path.as_path(), access).is_ok())
+    };
+    let found = system::secrets(Path::new("/etc"));
+    found.into_iter().filter(is_seen)
 }
 
 /// What is there of `paths`, held.

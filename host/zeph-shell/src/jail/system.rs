@@ -26,37 +26,74 @@ const PROGRAMS: [&str; 9] = [
 ];
 
 /// What libraries and ordinary programs read in `/etc`. No file here is secret on any machine; accounts are not copied but
-/// made (`accounts`). Small files are copied, since a mount costs ten times as much.
-const SETTINGS: [&str; 16] = [
+/// made (`accounts`). Small files are copied, since a mount costs ten times as much. What of `ssl` and `pki` is not for everyone is
+/// hidden (`secrets`).
+const SETTINGS: [&str; 26] = [
+    "OpenCL",
     "alternatives",
     "debian_version",
+    "dictionaries-common",
     "dotnet",
     "fonts",
     "gai.conf",
+    "groff",
     "host.conf",
     "java",
     "ld.so.cache",
+    "locale.alias",
     "localtime",
+    "manpath.config",
     "mime.types",
     "os-release",
+    "papersize",
     "pki",
     "protocols",
     "services",
+    "sgml",
     "ssl",
+    "texmf",
     "timezone",
+    "vim",
+    "xml",
 ];
 
-/// What distributions keep in `/etc` of a toolchain that does not start without it. Only these parts: what is beside them can hold
-/// passwords, such as the settings of Maven.
-const TOOLCHAIN_SETTINGS: [&str; 7] = [
+/// What distributions keep in `/etc` of a toolchain that does not start, or ends with other results, without it. Only these parts: what is
+/// beside them can hold passwords, such as the settings of Maven and the site's own of R.
+const TOOLCHAIN_SETTINGS: [&str; 13] = [
+    "ImageMagick-*",
+    "R/Makeconf",
+    "R/Renviron",
+    "R/ldpaths",
+    "R/repositories",
     "java-*/logging.properties",
     "java-*/net.properties",
     "java-*/security",
     "maven/logging",
     "maven/m2.conf",
+    "perl/Net",
     "php/*/cli/conf.d",
     "php/*/mods-available",
 ];
+
+/// What distributions keep in `/var/lib` of packages whose programs lie in `/usr`: registered libraries, formats and lists of names that were
+/// made when they were installed. All of it is for everyone, and no service keeps data there.
+const STATE: [&str; 8] = [
+    "aspell",
+    "dictionaries-common",
+    "gems",
+    "ghc",
+    "ispell",
+    "sgml-base",
+    "texmf",
+    "xml-core",
+];
+
+/// Directories of `/etc` that are shown and may hold keys that only some users read, a host that is root among them.
+const WITH_SECRETS: [&str; 2] = ["ssl", "pki"];
+
+/// How deep these are looked through, as for `pki/tls/private`, and how many entries.
+const SECRETS_DEPTH_MAX: usize = 3;
+const SECRETS_ENTRIES_MAX: usize = 5_000;
 
 /// Files up to so many bytes are copied.
 const COPIED_BYTES_MAX: u64 = 128 * 1024;
@@ -169,6 +206,7 @@ impl SourceStamp {
 fn sources(etc: &Path) -> Vec<(PathBuf, Option<SourceStamp>)> {
     let (settings, walked) = settings(etc);
     let programs = std::iter::once("/").chain(PROGRAMS).map(PathBuf::from);
+    let programs = programs.chain(state());
     let accounts = ["passwd", "group"].map(|name| etc.join(name));
     let all = programs.chain(walked).chain(settings).chain(accounts);
     all.map(|path| {
@@ -184,6 +222,7 @@ fn make() -> Vec<Mount> {
         .iter()
         .filter_map(|path| as_on_host(Path::new(path)))
         .collect();
+    mounts.extend(state().filter_map(|path| for_everyone(&path)));
     mounts.push(Mount::Directory("/etc".into()));
     let (settings, _) = settings(Path::new("/etc"));
     mounts.extend(settings.iter().filter_map(|path| setting(path)));
@@ -212,6 +251,46 @@ fn as_on_host(path: &Path) -> Option<Mount> {
         true => link(path),
         false => Some(Mount::Read(path.to_owned())),
     }
+}
+
+fn state() -> impl Iterator<Item = PathBuf> {
+    STATE.iter().map(|name| Path::new("/var/lib").join(name))
+}
+
+/// A directory that every user of the machine may read.
+fn for_everyone(path: &Path) -> Option<Mount> {
+    let about = path.symlink_metadata().ok()?;
+    let is_open = about.is_dir() && about.mode() & 0o005 == 0o005;
+    is_open.then(|| Mount::Read(path.to_owned()))
+}
+
+/// What lies in the settings of `etc` that commands see and is not for every user of the machine, such as keys of its servers.
+///
+/// Limits: looks at 5,000 entries, three levels deep.
+pub(super) fn secrets(etc: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = SECRETS_ENTRIES_MAX;
+    let tops = WITH_SECRETS.iter().map(|name| (etc.join(name), 0));
+    let mut pending: Vec<(PathBuf, usize)> = tops.collect();
+    while let Some((folder, depth)) = pending.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Some(rest) = left.checked_sub(1) else {
+                return found;
+            };
+            left = rest;
+            // Not through links: they lead to what is shown elsewhere, or to nothing.
+            let Ok(about) = entry.metadata() else {
+                continue;
+            };
+            let path = entry.path();
+            if !about.is_symlink() && about.mode() & 0o004 == 0 {
+                found.push(path);
+            } else if about.is_dir() && depth + 1 < SECRETS_DEPTH_MAX {
+                pending.push((path, depth + 1));
+            }
+        }
+    }
+    found
 }
 
 /// The settings that there are in `etc`, and the directories in which they were looked for.
@@ -328,11 +407,12 @@ fn pick(file: &str, numbers: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
     use rustix::time::Timespec;
 
-    use super::{Network, SourceStamp, SystemMounts, make, settings, sources};
+    use super::{Network, SourceStamp, SystemMounts, make, secrets, settings, sources};
 
     #[test]
     fn mounts_that_are_kept_are_those_that_would_be_made() {
@@ -387,6 +467,33 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_the_machine_are_secrets_of_its_settings() {
+        let etc = tempfile::tempdir().unwrap();
+        let etc = etc.path();
+        for (path, mode) in [
+            ("ssl/certs/ca.pem", 0o644),
+            ("ssl/certs/own.key", 0o600),
+            ("ssl/private/server.key", 0o640),
+            ("pki/tls/private/server.key", 0o640),
+            ("pki/tls/openssl.cnf", 0o644),
+            ("other/key", 0o600),
+        ] {
+            let path = etc.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        for private in ["ssl/private", "pki/tls/private"] {
+            fs::set_permissions(etc.join(private), fs::Permissions::from_mode(0o710)).unwrap();
+        }
+        std::os::unix::fs::symlink("../private/server.key", etc.join("ssl/certs/link")).unwrap();
+        let mut found = secrets(etc);
+        found.sort();
+        let expect = ["pki/tls/private", "ssl/certs/own.key", "ssl/private"];
+        assert_eq!(found, expect.map(|path| etc.join(path)));
+    }
+
+    #[test]
     fn of_toolchains_only_what_holds_no_password() {
         let etc = tempfile::tempdir().unwrap();
         let etc = etc.path();
@@ -397,6 +504,11 @@ mod tests {
             "javac",
             "maven/m2.conf",
             "maven/settings.xml",
+            "ImageMagick-6/policy.xml",
+            "R/Renviron",
+            "R/Renviron.site",
+            "perl/Net/libnet.cfg",
+            "perl/CPAN/Config.pm",
             "php/8.2/cli/conf.d/10-json.ini",
             "php/8.2/cli/php.ini",
             "php/8.2/mods-available/json.ini",
@@ -416,9 +528,12 @@ mod tests {
             .collect();
         let expect = [
             "ssl",
+            "ImageMagick-6",
+            "R/Renviron",
             "java-21-openjdk/net.properties",
             "java-17-openjdk/security",
             "maven/m2.conf",
+            "perl/Net",
             "php/8.2/cli/conf.d",
             "php/8.2/mods-available",
         ];

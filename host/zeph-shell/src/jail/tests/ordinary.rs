@@ -2,6 +2,7 @@
 
 use super::super::{RunWalls, explain};
 use super::harness::{Room, run};
+use crate::left_out::leave_out;
 
 #[test]
 fn commands_run_where_they_should() {
@@ -39,6 +40,37 @@ fn toolchains_work() {
          with m.Pool(2) as p: print(sum(p.map(f, range(10))))\n  l = m.Manager().list([1]); print(l[0])\nE\npython3 p.py",
         "285\n1\n",
     );
+}
+
+/// Halves of packages lie in `/etc` and `/var/lib`: where such a program is installed, it works.
+#[test]
+fn programs_find_what_their_packages_keep_outside_of_usr() {
+    let room = Room::new();
+    for (program, script, expect) in [
+        (
+            "ghc",
+            "echo 'main = print (1 + 1)' > M.hs && ghc -v0 M.hs && ./M",
+            "2\n",
+        ),
+        (
+            "gem",
+            "test -d \"$(gem env gemdir)\" && echo gems",
+            "gems\n",
+        ),
+        ("R", "Rscript -e 'cat(sd(c(1, 2, 3)))'", "1"),
+        (
+            "pdflatex",
+            "printf '%s' '\\documentclass{article}\\begin{document}x\\end{document}' > t.tex && \
+             pdflatex -interaction=batchmode t.tex > /dev/null && head -c 4 t.pdf",
+            "%PDF",
+        ),
+    ] {
+        let usual = std::path::Path::new("/usr/bin").join(program);
+        match usual.exists() {
+            true => room.check(script, expect),
+            false => leave_out(&format!("{program} is not installed in /usr/bin")),
+        }
+    }
 }
 
 #[test]
