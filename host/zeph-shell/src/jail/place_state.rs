@@ -9,7 +9,15 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use zeph_core::text::plain_line;
+
 use super::aftermath::AftermathFinding;
+
+/// Most changed places that a finding names; the log has all of them.
+const SHOWN_MAX: usize = 20;
+
+/// Characters of the path of one of several.
+const PATH_CHARS_MAX: usize = 160;
 
 /// Most entries of one folder that are compared. Folders of hooks and settings have some twenty.
 const ENTRIES_MAX: usize = 2_000;
@@ -23,7 +31,15 @@ pub(super) struct PlaceState {
     entries: PlaceEntries,
 }
 
-type PlaceEntries = BTreeMap<PathBuf, u64>;
+type PlaceEntries = BTreeMap<PathBuf, EntryStamp>;
+
+/// What changes when an entry does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct EntryStamp {
+    hash: u64,
+    /// Which directory it is, if it is one.
+    directory: Option<(u64, u64)>,
+}
 
 /// Why a place should stay as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,18 +73,34 @@ impl PlaceState {
         }
     }
 
-    /// What stands in a directory that programs obey and did not before; of a new directory not what is in it.
+    /// What stands in a directory that programs obey and did not before, another directory in the place of one among it; of a new directory not
+    /// what is in it.
     fn new_entries(&self) -> Vec<PathBuf> {
         if self.why == Why::Linked {
             return Vec::new();
         }
         let now = entries(&self.path).unwrap_or_default();
-        let is_new = |path: &Path| !self.entries.contains_key(path);
-        let new = now.into_keys().filter(|path| is_new(path));
-        let topmost = new.filter(|path| path.parent().is_some_and(|above| !is_new(above)));
-        // Examples of hooks never run.
-        let obeyed = topmost.filter(|path| path.extension().is_none_or(|end| end != "sample"));
-        obeyed.collect()
+        let is_sample = |path: &Path| path.extension().is_some_and(|end| end == "sample");
+        // Examples of hooks never run, and `git init` makes a directory of them.
+        let holds_more = |folder: &Path| {
+            let inside = now.keys().filter(|path| path.parent() == Some(folder));
+            let mut inside = inside.map(PathBuf::as_path);
+            inside.any(|path| !is_sample(path))
+        };
+        let is_new = |path: &Path| match (self.entries.get(path), now.get(path)) {
+            (None, _) => true,
+            (Some(before), Some(now)) => {
+                now.directory.is_some() && before.directory != now.directory && holds_more(path)
+            }
+            (Some(_), None) => false,
+        };
+        let new = now.keys().filter(|path| is_new(path));
+        // The place itself has nothing above it that is compared.
+        let topmost = new.filter(|path| {
+            let above = path.parent().filter(|above| above.starts_with(&self.path));
+            above.is_none_or(|above| !is_new(above))
+        });
+        topmost.filter(|path| !is_sample(path)).cloned().collect()
     }
 }
 
@@ -81,13 +113,27 @@ pub(super) fn new_in(kept: &[PlaceState]) -> BTreeSet<PathBuf> {
 pub(super) fn told(kept: &[PlaceState]) -> Vec<AftermathFinding> {
     let changed: Vec<&PlaceState> = kept.iter().filter(|one| one.is_changed()).collect();
     let of = |why: Why, what: &str| {
-        let mut paths = changed.iter().filter(|one| one.why == why);
-        let first = paths.next()?.path.clone();
-        let more = match paths.count() {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
+        let paths = changed.iter().filter(|one| one.why == why);
+        let paths: Vec<&Path> = paths.map(|one| one.path.as_path()).collect();
+        let first = paths.first()?.to_path_buf();
+        if paths.len() > SHOWN_MAX {
+            tracing::warn!(?paths, "changed by a command");
+        }
+        let named = match paths.len() {
+            1 => format!("`{}`", first.display()),
+            n => {
+                let shown = paths.iter().take(SHOWN_MAX);
+                let shown =
+                    shown.map(|path| plain_line(&path.display().to_string(), PATH_CHARS_MAX));
+                let shown: Vec<String> = shown.map(|path| format!("`{path}`")).collect();
+                let more = match n - shown.len() {
+                    0 => String::new(),
+                    more => format!(" (and {more} more, which the log names)"),
+                };
+                format!("each of {}{more}", shown.join(", "))
+            }
         };
-        let text = format!("`{}`{more} {what}", first.display());
+        let text = format!("{named} {what}");
         Some(AftermathFinding { path: first, text })
     };
     let findings = [
@@ -149,6 +195,10 @@ fn add(path: &Path, found: &mut PlaceEntries) -> Option<bool> {
     if !about.is_dir() {
         (about.size(), about.ctime(), about.ctime_nsec()).hash(&mut hash);
     }
-    found.insert(path.to_owned(), hash.finish());
+    let stamp = EntryStamp {
+        hash: hash.finish(),
+        directory: about.is_dir().then(|| (about.dev(), about.ino())),
+    };
+    found.insert(path.to_owned(), stamp);
     Some(about.is_dir())
 }

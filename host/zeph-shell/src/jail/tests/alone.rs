@@ -86,6 +86,36 @@ fn what_must_be_hidden_is_not_given() {
     );
 }
 
+#[test]
+fn all_that_was_changed_is_named() {
+    let room = Room::new();
+    room.host("mkdir .vscode; for f in .envrc .npmrc .vscode/tasks.json; do echo fine > $f; done");
+    let end = alone(
+        &room,
+        "for f in .envrc .npmrc .vscode/tasks.json; do echo evil > $f; done",
+    );
+    for name in [".envrc", ".npmrc", ".vscode"] {
+        let name = format!("{name}`");
+        let is_told = end.findings.iter().any(|one| one.text.contains(&name));
+        assert!(is_told, "{name}: {end:#?}");
+    }
+}
+
+#[test]
+fn another_directory_in_the_place_of_one_that_programs_obey_is_held_back() {
+    let room = Room::new();
+    room.host("mkdir .vscode; echo fine > .vscode/tasks.json");
+    let end = alone(
+        &room,
+        "mv .vscode v2; mkdir .vscode; echo evil > .vscode/tasks.json",
+    );
+    assert_eq!(
+        room.host("ls -A; cat .vscode.held-back/tasks.json"),
+        ".vscode.held-back\nv2\nevil\n",
+        "{end:#?}"
+    );
+}
+
 /// Ways to leave what a run is known by: session, group, parent, environment.
 const LEAVING: [&str; 5] = [
     "setsid -f MARK 60",
