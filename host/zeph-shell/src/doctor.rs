@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::jail::{Jail, JailLabel, JailLimits, Mode, Network, Support};
+use crate::jail::{ForeignRoot, Jail, JailLabel, JailLimits, Mode, Network, Support};
 
 #[cfg(test)]
 mod tests;
@@ -47,7 +47,7 @@ const AGAIN: &str =
 pub fn layers(jail: &Jail) -> Vec<Layer> {
     let support = Jail::support();
     let limits = jail.policy().limits;
-    vec![
+    let mut layers = vec![
         whole(jail),
         bubblewrap(&support),
         namespaces(&support),
@@ -56,7 +56,20 @@ pub fn layers(jail: &Jail) -> Vec<Layer> {
         seccomp(&support),
         processes(&support, limits),
         memory(&support, limits),
-    ]
+    ];
+    layers.extend(files(jail));
+    layers
+}
+
+/// Nothing but where commands cannot change their own directory.
+fn files(jail: &Jail) -> Option<Layer> {
+    let policy = jail.policy();
+    if policy.user.is_some() || policy.mode == Mode::Disabled {
+        return None;
+    }
+    let writable = policy.allow_write.as_deref().unwrap_or(&policy.roots);
+    let foreign = ForeignRoot::of(writable)?;
+    Some(layer("files", LayerState::Degraded, foreign.to_string()))
 }
 
 fn layer(name: &'static str, state: LayerState, detail: impl Into<String>) -> Layer {
@@ -87,8 +100,8 @@ fn whole(jail: &Jail) -> Layer {
         Ok(JailLabel::LandlockOnly) => layer(
             "jail",
             LayerState::Degraded,
-            "without namespaces commands see that other processes exist, and can write protected places in writable directories \
-             (what is new there is held back afterwards)",
+            "without namespaces commands can read the command lines, connections and mounts of all processes of the machine that `/proc` shows to \
+             this user, and can write protected places in writable directories (what is new there is held back afterwards)",
         )
         .version("landlock-only")
         .get("see `namespaces`"),

@@ -75,8 +75,8 @@ pub(crate) mod tests;
 
 pub use aftermath::AftermathFinding;
 pub use cgroup::{CgroupKind, Cgroups, Parent as CgroupParent};
-pub use explain::{RunWalls, explain};
-pub(crate) use explain::{explain_kept, explain_offline};
+pub use explain::{ForeignRoot, RunWalls, explain};
+pub(crate) use explain::{explain_kept, explain_offline, explain_sanitizer};
 pub use host_writes::HostWrite;
 pub(crate) use network::SessionNetwork;
 pub use outlet::{OpenOutlet, OutletDoor, Outlets};

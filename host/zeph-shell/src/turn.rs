@@ -176,6 +176,16 @@ impl Turn {
     }
 }
 
+/// Whether a command may change what carries on to the next, by its words: where it does not, nobody misses that.
+pub(crate) fn may_change_state(command: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        ".", "cd", "declare", "eval", "export", "popd", "pushd", "read", "set", "source",
+        "typeset", "unset",
+    ];
+    let is_border = |c: char| c.is_whitespace() || ";&|(){}'\"`".contains(c);
+    command.split(is_border).any(|word| WORDS.contains(&word))
+}
+
 /// Whether a directory will be there for the next command, with what is in it, as far as can be told without looking at anything outside
 /// of the `roots`: what a command claims must not become a way to ask what exists. So `..` and symbolic links are not followed; the next
 /// shell tries them inside the jail. The `home` of commands is a private one; what lies in it may be a toolchain, which stays.

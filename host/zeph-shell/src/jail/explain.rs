@@ -2,6 +2,7 @@
 //!
 //! It judges by words alone and never looks at the file system, so it cannot tell a command what exists outside.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -92,6 +93,47 @@ pub struct RunWalls {
     pub kept: Arc<[PathBuf]>,
     /// What it could neither rename nor remove.
     pub pinned: Arc<[PathBuf]>,
+    /// Whether it ran without namespaces, so that there was no `/tmp` of its own.
+    pub is_alone: bool,
+    /// A directory that it may change and whose owner is another than the host, which is root: the command has no rights of root.
+    pub foreign: Option<ForeignRoot>,
+}
+
+/// A writable directory that another user owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignRoot {
+    /// The directory.
+    pub path: PathBuf,
+    /// Its owner.
+    pub owner: u32,
+}
+
+impl ForeignRoot {
+    /// The first of `roots` that another user than root owns, if root is who commands run as.
+    pub(crate) fn of(roots: &[PathBuf]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        roots.iter().find_map(|root| {
+            let owner = root.metadata().ok()?.uid();
+            (owner != 0).then(|| Self {
+                path: root.clone(),
+                owner,
+            })
+        })
+    }
+}
+
+impl std::fmt::Display for ForeignRoot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "`{}` belongs to the user with the number {}, and commands of a host that runs as root have no privileges: they cannot change the \
+             files of other users; start the host as that user, or set `tools.scope.run_as_user`, or give the files to root",
+            self.path.display(),
+            self.owner
+        )
+    }
 }
 
 /// Most kept places that one sentence names.
@@ -115,10 +157,21 @@ pub fn explain(tail: &str, policy: &JailPolicy, walls: &RunWalls) -> Option<Stri
         let is_kept = kept_in(line, walls, policy.roots.first()).is_some();
         match is_kept {
             true => explain_kept(tail, policy, walls),
-            false => of_line(line, policy),
+            false => of_owner(line, walls).or_else(|| of_line(line, policy, walls)),
         }
     });
     of_lines.or_else(|| of_sockets(tail, walls))
+}
+
+/// Says so when the sanitizer that looks for leaks gave up, wherever it prints that: its own words speak of a debugger, and a command may
+/// end well all the same.
+pub(crate) fn explain_sanitizer(tail: &str) -> Option<String> {
+    let gave_up = end_of(tail).contains("LeakSanitizer has encountered a fatal error");
+    gave_up.then(|| {
+        "LeakSanitizer looks for leaks with `ptrace`, which the jail refuses; no debugger is at work. `ASAN_OPTIONS=detect_leaks=0` (with \
+         `-fsanitize=leak`: `LSAN_OPTIONS=detect_leaks=0`) runs the program without that search, and finds all other errors"
+            .to_owned()
+    })
 }
 
 /// The same of what the jail keeps as it is alone: a program that may go on without, as git does, says so and ends well.
@@ -262,7 +315,19 @@ pub(crate) fn explain_offline(tail: &str, policy: &JailPolicy) -> Option<String>
     is_offline.then(|| reason.to_owned())
 }
 
-fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
+/// Says so when the files of another user could not be changed, or git does not trust a repository of another user.
+fn of_owner(line: &str, walls: &RunWalls) -> Option<String> {
+    const REFUSED: [&str; 3] = ["Permission denied", "EACCES", "dubious ownership"];
+    let foreign = walls.foreign.as_ref()?;
+    let names_other_place = || {
+        let mut named =
+            words(line).filter(|word| word.starts_with('/') && !word.ends_with("/bash"));
+        named.any(|word| !Path::new(word).starts_with(&foreign.path))
+    };
+    (has(line, &REFUSED) && !names_other_place()).then(|| foreign.to_string())
+}
+
+fn of_line(line: &str, policy: &JailPolicy, walls: &RunWalls) -> Option<String> {
     if let Some(offline) = explain_offline(line, policy) {
         return Some(offline);
     }
@@ -292,10 +357,15 @@ fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
         .iter()
         .find_map(|(words, refusal)| Some((line.find(words)?, *refusal)))?;
     let path = path_in(&line[..at]).or_else(|| path_in(&line[at..]))?;
-    of_path(path, refusal, policy)
+    of_path(path, refusal, policy, walls)
 }
 
-fn of_path(path: &str, refusal: JailRefusal, policy: &JailPolicy) -> Option<String> {
+fn of_path(
+    path: &str,
+    refusal: JailRefusal,
+    policy: &JailPolicy,
+    walls: &RunWalls,
+) -> Option<String> {
     let place = Path::new(path);
     let named = [&policy.allow_write, &policy.allow_read];
     let named = || {
@@ -317,6 +387,14 @@ fn of_path(path: &str, refusal: JailRefusal, policy: &JailPolicy) -> Option<Stri
         let mut filled = FILLED.iter().map(Path::new);
         filled.any(|filled| place.starts_with(filled) && place != filled)
     };
+    let is_filled = FILLED.iter().any(|filled| place.starts_with(filled));
+    if walls.is_alone && is_filled && !inside {
+        return Some(
+            "without user namespaces commands have no `/tmp` of their own and do not reach that of the machine: temporary files belong in \
+             `$TMPDIR`, which ends with the command"
+                .to_owned(),
+        );
+    }
     let seen = SEEN.iter().any(|seen| place.starts_with(seen));
     match refusal {
         JailRefusal::Write | JailRefusal::Busy if inside => Some(

@@ -220,6 +220,8 @@ pub(super) fn walls(sockets: Sockets, view: &View) -> RunWalls {
         pinned: Arc::clone(&view.pinned),
         are_refused: sockets.unix == Family::Refused,
         covered: Arc::clone(&view.covered_sockets),
+        is_alone: false,
+        foreign: view.foreign.clone(),
     }
 }
 
@@ -240,7 +242,10 @@ fn alone(
         internet,
         unix: Family::Refused,
     };
-    let walls = walls(sockets, &view);
+    let walls = RunWalls {
+        is_alone: true,
+        ..walls(sockets, &view)
+    };
     let named = search::program(&job, &variables(jail, &job, &view))?;
     let mut job = Job {
         program: &named,

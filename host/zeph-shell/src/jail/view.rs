@@ -16,6 +16,7 @@ use self::base::{base, git_config, home, own_mounts, temporary};
 use self::protected::{Doors, held_links, places};
 use super::aftermath::AftermathFinding;
 use super::commits::CommitWatch;
+use super::explain::ForeignRoot;
 use super::git::OutsideGit;
 use super::gitconfig::Missing;
 use super::mount::{Mode, Mount, within_any};
@@ -80,6 +81,8 @@ pub(super) struct View {
     pub(super) kept_files: Arc<[PathBuf]>,
     /// What stays where it is.
     pub(super) pinned: Arc<[PathBuf]>,
+    /// A writable directory of another user than root, if commands run as root.
+    pub(super) foreign: Option<ForeignRoot>,
 }
 
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
@@ -197,6 +200,7 @@ pub(super) fn make(
         covered_sockets: sockets.served.into(),
         kept_files,
         pinned,
+        foreign: ForeignRoot::of(&roots.writable),
     })
 }
 
@@ -304,13 +308,14 @@ pub(super) fn alone(
     // Where a private list stands in the full jail, the host's own must do.
     let made = ["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf"];
     let etc = Path::new("/etc");
-    for path in made
-        .iter()
-        .map(|name| etc.join(name))
-        .chain(system::settings(etc).0)
-    {
-        rules.push(rule(path, PathAccess::Read));
-    }
+    let made = made.iter().map(|name| etc.join(name));
+    // Directories are given above, but for what is hidden in them.
+    let settings = system::settings(etc).0.into_iter();
+    let settings = settings.filter(|path| !base.visible.contains(path));
+    rules.extend(
+        made.chain(settings)
+            .map(|path| rule(path, PathAccess::Read)),
+    );
     rules.push(rule(scratch, PathAccess::Write));
     for (path, bytes) in git_config(policy, roots, scratch).files {
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -380,6 +385,7 @@ fn looked(
         covered_sockets: Arc::default(),
         kept_files: Arc::default(),
         pinned: Arc::default(),
+        foreign: ForeignRoot::of(&roots.writable),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::jail::{self, JailLabel, JailPolicy};
 use crate::run::capture::CapturedOutput;
 use crate::run::render::{Rendered, render};
 use crate::run::{Cause, Reason, RunStop};
-use crate::turn::Turn;
+use crate::turn::{self, Turn, TurnRecord};
 
 /// Characters of why there is no shared network.
 const REASON_CHARS_MAX: usize = 200;
@@ -191,8 +191,17 @@ fn carry_on(
         return (Vec::new(), None);
     }
     turn.remember(command);
-    let Some(record) = &finished.record else {
-        return (Vec::new(), None);
+    let is_told = |record: &&TurnRecord| record.end.is_some();
+    let Some(record) = finished.record.as_ref().filter(is_told) else {
+        let is_over = finished.cause == Cause::Exited;
+        let lost = (is_over && turn::may_change_state(command)).then(|| {
+            format!(
+                "the shell did not report its directory and variables at its end (a trap on EXIT, `exec` and the like keep it from that): the next \
+                 command starts in `{}`, without what this one exported",
+                turn.directory.display()
+            )
+        });
+        return (lost.into_iter().collect(), None);
     };
     let roots = match finished.label {
         // Nothing is made anew.
@@ -208,6 +217,13 @@ fn explanation(policy: &JailPolicy, finished: &CommandResult) -> Option<String> 
     let captured = &finished.captured;
     if finished.label == JailLabel::None {
         return None;
+    }
+    let streams = [&captured.stderr, &captured.stdout];
+    let sanitizer = streams
+        .iter()
+        .find_map(|stream| jail::explain_sanitizer(tail(stream)));
+    if sanitizer.is_some() {
+        return sanitizer;
     }
     if finished.exit.is_success() {
         return jail::explain_kept(tail(&captured.stderr), policy, &finished.walls);

@@ -299,6 +299,25 @@ async fn a_signal_has_no_exit_code_whichever_process_it_ends() {
 }
 
 #[tokio::test]
+async fn a_directory_that_the_shell_cannot_report_is_told_as_lost() {
+    let lab = Lab::new();
+    let root = lab.root().display().to_string();
+    for (command, is_lost) in [
+        ("mkdir src; export A=1; cd src; trap true EXIT", true),
+        ("cd src; exec true", true),
+        ("trap true EXIT; true", false),
+        ("cd src; cd ..", false),
+    ] {
+        let end = lab.bash(command).await;
+        let told = format!("the next command starts in `{root}`");
+        let is_told = end.notes.iter().any(|note| note.contains(&told));
+        assert_eq!(is_told, is_lost, "{command}: {:?}", end.notes);
+    }
+    let now = lab.text("pwd; echo ${A-gone}").await;
+    assert!(now.starts_with(&format!("{root}\ngone\n")), "{now}");
+}
+
+#[tokio::test]
 async fn the_envelope_tells_the_streams_apart() {
     let lab = Lab::new();
     let end = lab.bash("echo out; echo err >&2; exit 1").await;

@@ -3,7 +3,7 @@
 //!
 //! It is read through `BASH_ENV`, inside the jail. The shell tells its state on a descriptor, twice: before the command
 //! and when it exits, however it exits. A command that replaces the shell (`exec`), is killed, or sets an EXIT trap of its own
-//! tells nothing at its end, and then its turn goes on as it was.
+//! tells nothing at its end; then its turn goes on as it was, and a note says so where the command may have changed that.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;

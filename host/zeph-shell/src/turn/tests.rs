@@ -106,3 +106,18 @@ fn a_search_path_that_leads_to_the_directory_of_the_shell_does_not_carry_on() {
         ["PATH"]
     );
 }
+
+#[test]
+fn a_lost_state_matters_where_words_of_the_command_change_it() {
+    for (command, expect) in [
+        ("cd src; exec true", true),
+        ("trap 'rm x' EXIT;export A=1", true),
+        (". ./env", true),
+        ("(cd src)", true),
+        ("exec make test", false),
+        ("trap 'rm -f x' EXIT; cargo build", false),
+        ("cdrecord x", false),
+    ] {
+        assert_eq!(super::may_change_state(command), expect, "{command}");
+    }
+}

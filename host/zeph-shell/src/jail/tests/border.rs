@@ -181,6 +181,7 @@ fn denials_are_explained() {
             covered: ["/w/app.sock", "/w/.s.PGSQL.5432"].map(Into::into).into(),
             kept: ["/w/.git/config", "/w/.git/hooks"].map(Into::into).into(),
             pinned: ["/w/.git"].map(Into::into).into(),
+            ..RunWalls::default()
         };
         let got = explain(tail, &room.policy, &walls);
         match expect {
@@ -250,6 +251,75 @@ fn what_the_jail_keeps_is_told_of_a_command_that_ends_well() {
         );
         assert_eq!(told.contains("do not commit"), is_of_git, "{tail}: {told}");
     }
+}
+
+/// Without namespaces there is no private `/tmp`, and opening that of the machine is no advice.
+#[test]
+fn without_namespaces_notes_about_tmp_name_the_directory_for_temporary_files() {
+    let room = Room::new();
+    let walls = RunWalls {
+        is_alone: true,
+        ..RunWalls::default()
+    };
+    for tail in [
+        "bash: line 1: /tmp/t: Permission denied",
+        "ls: cannot open directory '/tmp': Permission denied",
+        "cat: /tmp/zeph-run-1/x: No such file or directory",
+        "touch: cannot touch '/dev/shm/x': Permission denied",
+    ] {
+        let told = explain(tail, &room.policy, &walls).unwrap_or_default();
+        assert!(told.contains("`$TMPDIR`"), "{tail}: {told}");
+        assert!(!told.contains("allow_"), "{tail}: {told}");
+    }
+}
+
+/// A host that runs as root in a directory of another user.
+#[test]
+fn files_of_another_user_explain_why_root_cannot_change_them() {
+    let mut room = Room::new();
+    room.policy.roots = vec!["/w".into()];
+    let foreign = super::super::ForeignRoot {
+        path: "/w".into(),
+        owner: 1000,
+    };
+    let walls = RunWalls {
+        foreign: Some(foreign),
+        ..RunWalls::default()
+    };
+    for (tail, expect) in [
+        ("bash: line 1: a: Permission denied", true),
+        ("touch: cannot touch '/w/n': Permission denied", true),
+        (
+            "fatal: detected dubious ownership in repository at '/w'",
+            true,
+        ),
+        ("cat: /other/x: Permission denied", false),
+        ("cat: x: No such file or directory", false),
+    ] {
+        let told = explain(tail, &room.policy, &walls).unwrap_or_default();
+        let words = "belongs to the user with the number 1000";
+        assert_eq!(told.contains(words), expect, "{tail}: {told}");
+    }
+}
+
+#[test]
+fn the_sanitizer_that_looks_for_leaks_is_explained() {
+    let tail = "==8==LeakSanitizer has encountered a fatal error.\n==8==HINT: LeakSanitizer does not work under ptrace";
+    let told = super::super::explain_sanitizer(tail).unwrap_or_default();
+    assert!(told.contains("`ASAN_OPTIONS=detect_leaks=0`"), "{told}");
+    let other = "==8==ERROR: LeakSanitizer: detected memory leaks";
+    assert_eq!(super::super::explain_sanitizer(other), None);
+}
+
+/// Keys of servers lie among the settings that every command sees, and root could read them.
+#[test]
+fn keys_of_the_machine_are_not_shown() {
+    let room = Room::new();
+    let script = "cat /etc/ssl/private/* /etc/pki/tls/private/* 2>/dev/null | wc -c";
+    room.check(script, "0\n");
+    let alone = super::super::Jail::without_namespaces(room.policy.clone());
+    let end = super::harness::run(&alone, &room.work, script);
+    assert_eq!(end.stdout, "0\n", "{end:#?}");
 }
 
 /// Of sockets only that is said which the run met.
