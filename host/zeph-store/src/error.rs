@@ -309,13 +309,13 @@ impl StoreError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::File { .. } | Self::NotAFile { .. } | Self::ReadOnly { .. } => Some(
-                "set `store.path` to a file in a folder you may write, or `store.path = \":memory:\"` to keep nothing",
+                "set `store.path` to a file in a folder you may write; or keep nothing, with `store.path = \":memory:\"` and `tools.audit.file = \"none\"`",
             ),
             Self::HostId { .. } => Some(
                 "see that this folder has room and can be written, or name another with `XDG_DATA_HOME`; the identity is made once",
             ),
             Self::DiskFull { .. } => Some(
-                "free some space, set `store.path` to another disk, or `store.path = \":memory:\"` to keep nothing",
+                "free some space, set `store.path` to another disk; or keep nothing, with `store.path = \":memory:\"` and `tools.audit.file = \"none\"`",
             ),
             Self::Busy { .. } => {
                 Some("wait for the other process or end it, or give this one its own `store.path`")
@@ -364,7 +364,7 @@ impl StoreError {
                 "restore the file, which may lie beside the store itself where `store.path` is a link, or run `zeph-host audit rekey` to go on with a new key: earlier records can no longer be verified then",
             ),
             Self::AuditFile { .. } => Some(
-                "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",
+                "set `tools.audit.file` to a file in a folder you may write, or to `\"none\"` to keep only the table",
             ),
             Self::ServerAway { .. } => Some("see whether the server runs and `store.url` is right"),
             Self::ServerRefused { .. } => Some(

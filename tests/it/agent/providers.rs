@@ -18,6 +18,14 @@ const KINDS: [(ProviderKind, &str, &str); 3] = [
 ];
 
 #[test]
+fn a_provider_that_is_named_without_any_is_told_how_to_add_one() {
+    let ran = Product::new().run(&["run", "--provider", "x", "hi"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no provider `x`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("[[llm.providers]]"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_key_comes_from_the_store_of_secrets_or_a_variable_and_is_shown_to_nobody() {
     for (kind, usual, field) in KINDS {
         let usual_named = format!("api_key_env = \"{usual}\"");

@@ -126,13 +126,20 @@ fn not_configured() -> NoModel {
 }
 
 fn unknown(config: &Config, name: &str) -> NoModel {
+    let problem = format!("there is no provider `{name}`");
+    if config.providers.is_empty() {
+        return NoModel {
+            problem,
+            ..not_configured()
+        };
+    }
     let names: Vec<&str> = config
         .providers
         .iter()
         .map(|one| one.name.as_str())
         .collect();
     NoModel {
-        problem: format!("there is no provider `{name}`"),
+        problem,
         hint: format!("`llm.providers` has: {}", names.join(", ")),
     }
 }

@@ -54,21 +54,27 @@ pub(super) const COMMANDS: [&str; 15] = [
 
 /// `/help`.
 pub(super) const HELP: &str = "\
-Type what you want done; Alt-Enter begins a new line. @path attaches a file, and Tab completes it.
-  /approve [ID]   what waits and what was approved; with ID, answer a call that waits
-  /revoke [ID]    deny such calls as the last one, or as call ID; with the ID of an approval, revoke that
-  /tools          the tools              /undo [N], /redo   put back what the last commands changed
+Type what you want done; Alt-Enter begins a new line. @path attaches a file, and
+Tab completes it.
+  /approve [ID]   what waits and what was approved; with ID, answer a call that
+                  waits
+  /revoke [ID]    deny such calls as the last one, or as call ID; with the ID of
+                  an approval, revoke that
+  /tools          the tools
+  /undo [N]       put back what the last commands changed; /redo takes that back
   /model [NAME]   the models; with NAME, use another one
   /cost, /stats   what the session used up; how it works
-  /plan [TEXT]    the goal and its tasks; with TEXT, set a goal; `done` and `cancel` end it, `list` shows all
+  /plan [TEXT]    the goal and its tasks; with TEXT, set a goal; `done` and
+                  `cancel` end it, `list` shows all
   /compact        have the model sum up the conversation so far
   /export [FILE]  write the conversation as Markdown
   /resume [ID]    the sessions of this directory; with ID, go on with one
   /clear          begin a new conversation; approvals for this one are forgotten
-  /help           this text              /quit              leave (or Ctrl-D)
-A call that needs approval asks: o once, s for this conversation, a always, n [reason] deny. s and a make
-the rule that the question shows; /approve lists it, and /revoke takes it back.
-Ctrl-C ends the turn, not the program.
+  /help           this text
+  /quit           leave (or Ctrl-D)
+A call that needs approval asks: o once, s for this conversation, a always,
+n [reason] deny. s and a make the rule that the question shows; /approve lists
+it, and /revoke takes it back. Ctrl-C ends the turn, not the program.
 ";
 
 /// Reads a line. A line that begins with a slash and is no path is a command.
@@ -147,6 +153,6 @@ mod tests {
             );
             assert!(HELP.contains(name), "{name}");
         }
-        assert!(HELP.lines().all(|line| line.chars().count() <= 110));
+        assert!(HELP.lines().all(|line| line.chars().count() <= 80));
     }
 }
