@@ -345,6 +345,27 @@ fn lines_typed_while_a_command_runs_are_run_after_it() {
 }
 
 #[test]
+fn ctrl_z_stops_the_prompt_and_keeps_the_line() {
+    use std::os::unix::process::CommandExt as _;
+
+    let product = Product::new();
+    let mut command = product.command(&["run"]);
+    // A job of its own: the test is not stopped with it.
+    command.process_group(0);
+    let mut prompt = Prompt::run(command, Some((80, 24)), "zeph> ");
+    prompt.press(b"bash command='echo ");
+    prompt.until("echo ");
+    prompt.press(b"\x1a");
+    prompt.until_stopped();
+    prompt.signal(Signal::CONT);
+    prompt.until("echo ");
+    prompt.type_line("$((6*7)) goes on'");
+    prompt.until("42 goes on");
+    prompt.type_line("/quit");
+    assert_eq!(prompt.wait(), Some(0));
+}
+
+#[test]
 fn ctrl_c_forgets_the_lines_that_were_typed_ahead() {
     let product = Product::new();
     let mut prompt = Prompt::start(&product);

@@ -4,8 +4,12 @@ use std::io::{self, BufRead as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reedline::{EditCommand, HistoryItem, Prompt, PromptEditMode, Reedline, Signal};
+use reedline::{
+    EditCommand, Emacs, HistoryItem, KeyCode, KeyModifiers, Keybindings, Prompt, PromptEditMode,
+    Reedline, ReedlineEvent, Signal, default_emacs_keybindings,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::kill_current_process_group;
 
 use super::lost::TerminalWatch;
 use super::render::escape;
@@ -21,6 +25,17 @@ const PERIOD: Timespec = Timespec {
 /// Whether the terminal knows no escape sequences.
 pub(crate) fn is_dumb() -> bool {
     zeph_config::variable("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// The keys of an editor: those of Emacs, and Ctrl-Z, which the terminal does not turn into a signal while an editor reads. Ctrl-_, which
+/// undoes in its place, comes as Ctrl-7.
+pub(crate) fn keys() -> Keybindings {
+    let mut keys = default_emacs_keybindings();
+    let suspend = ReedlineEvent::ExecuteHostCommand("suspend".to_owned());
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('z'), suspend);
+    let undo = ReedlineEvent::Edit(vec![EditCommand::Undo]);
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('7'), undo);
+    keys
 }
 
 /// The terminal, as lines are read from it.
@@ -61,7 +76,8 @@ impl LineInput {
     ///
     /// Errors: the terminal cannot be watched.
     pub(crate) fn of_answers(breaks: Arc<AtomicBool>) -> io::Result<Self> {
-        Self::open(Reedline::create, breaks, |_| true)
+        let editor = || Reedline::create().with_edit_mode(Box::new(Emacs::new(keys())));
+        Self::open(editor, breaks, |_| true)
     }
 
     /// What notices that the terminal is lost.
@@ -113,8 +129,16 @@ impl LineInput {
         if !rest.is_empty() {
             editor.run_edit_commands(&[EditCommand::InsertString(rest)]);
         }
-        let read = self.watch.reading(|| editor.read_line(prompt));
-        read.map_err(io::Error::other)
+        loop {
+            let read = self.watch.reading(|| editor.read_line(prompt));
+            match read.map_err(io::Error::other)? {
+                // It returns when the program goes on; at once, where no shell could have it go on.
+                Signal::HostCommand(_) => {
+                    kill_current_process_group(rustix::process::Signal::TSTP)?;
+                }
+                signal => return Ok(signal),
+            }
+        }
     }
 
     /// A line without an editor.

@@ -58,20 +58,30 @@ const PROGRESS_MAX: usize = 16;
 
 const HELP: &str = "\
 Type a call:
-  read path=README.md limit=20          values are text where the tool wants text, else JSON
+  read path=README.md limit=20           values are text where the tool wants
+                                         text, else JSON
   grep pattern=\"two words\" path=src     quotes for spaces
-  write {\"path\": \"a\", \"content\": \"b\"}   JSON; it may span lines until its braces close
+  write {\"path\": \"a\", \"content\": \"b\"}
+                                         JSON; it may span lines until its
+                                         braces close
 Commands:
-  /tools        the tools            /tool NAME    one tool with its parameters
-  /approvals    what waits for you   /approve [ID] let a program's call run (the newest without ID)
-  /revoke [ID]  deny such calls as the last one, or as call ID; `zeph-host forgive` takes that back
-  /plan [TEXT]  the goal; with TEXT, set one; `done` and `cancel` end it, `list` shows all
-  /undo [N]     put back what the last commands changed; /redo takes that back
-  /runs         what runs in the background         /kill ID     end it
-  /clear        begin a new turn: nothing counted, nothing approved for the session
-  /help         this text            /quit         leave (or Ctrl-D)
-Tab completes names, parameters and paths. Ctrl-C cancels the running call. Up and Ctrl-R find earlier lines;
-a line that begins with a space is not kept.
+  /tools         the tools
+  /tool NAME     one tool with its parameters
+  /approvals     what waits for you
+  /approve [ID]  let a program's call run (the newest without ID)
+  /revoke [ID]   deny such calls as the last one, or as call ID;
+                 `zeph-host forgive` takes that back
+  /plan [TEXT]   the goal; with TEXT, set one; `done` and `cancel` end it,
+                 `list` shows all
+  /undo [N]      put back what the last commands changed; /redo takes that back
+  /runs          what runs in the background
+  /kill ID       end it
+  /clear         begin a new turn: nothing counted, nothing approved for the
+                 session
+  /help          this text
+  /quit          leave (or Ctrl-D)
+Tab completes names, parameters and paths. Ctrl-C cancels the running call. Up
+and Ctrl-R find earlier lines; a line that begins with a space is not kept.
 ";
 
 /// Reads and makes calls until the person leaves. `news` are lines that are shown while the person types.

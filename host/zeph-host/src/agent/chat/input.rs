@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
-    ReedlineMenu, Signal, Span, Suggestion, default_emacs_keybindings,
+    ReedlineMenu, Signal, Span, Suggestion,
 };
 
 use super::ChatOptions;
 use super::command::COMMANDS;
 use crate::run::interrupt::{EndWatch, Interruption, Interrupts};
 use crate::run::line_history::LineHistory;
-use crate::run::line_input::LineInput;
+use crate::run::line_input::{self, LineInput};
 
 /// Lines that are kept.
 const HISTORY_LINES_MAX: usize = 1_000;
@@ -85,7 +85,7 @@ impl ChatInput {
 }
 
 fn editor(options: &ChatOptions) -> Reedline {
-    let mut keys = default_emacs_keybindings();
+    let mut keys = line_input::keys();
     let complete = ReedlineEvent::UntilFound(vec![
         ReedlineEvent::Menu(MENU.to_owned()),
         ReedlineEvent::MenuNext,

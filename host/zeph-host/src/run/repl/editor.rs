@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use reedline::{
     ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
-    ReedlineEvent, ReedlineMenu, default_emacs_keybindings,
+    ReedlineEvent, ReedlineMenu,
 };
 
 use super::complete::Completion;
@@ -13,6 +13,7 @@ use super::continuation::WholeJson;
 use super::{EditorOptions, without_history};
 use crate::host::Host;
 use crate::run::line_history::LineHistory;
+use crate::run::line_input;
 
 /// Lines that are kept. More than a person scrolls through, and a file of some hundred kilobytes.
 const HISTORY_LINES_MAX: usize = 2_000;
@@ -21,7 +22,7 @@ const MENU: &str = "completions";
 
 /// The editor. A history that cannot be kept is a note, not an error.
 pub(super) fn new(host: Host, options: &EditorOptions, news: ExternalPrinter<String>) -> Reedline {
-    let mut keys = default_emacs_keybindings();
+    let mut keys = line_input::keys();
     let complete = ReedlineEvent::UntilFound(vec![
         ReedlineEvent::Menu(MENU.to_owned()),
         ReedlineEvent::MenuNext,
