@@ -18,7 +18,7 @@ fn homes(files: &[(&str, &str)]) -> (tempfile::TempDir, Missing) {
     }
     let user = GitUser {
         home: Some(base.join("home")),
-        config_home: None,
+        ..GitUser::default()
     };
     let config = cleaned(&user, &base.join("inside"), &[]);
     for (path, bytes) in config.files {

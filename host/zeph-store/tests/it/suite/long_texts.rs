@@ -48,7 +48,7 @@ pub(crate) async fn keep_long_texts(store: &Store, text: &str) {
             number: 7,
             document: Digest::new([1; 32]),
             keys: Vec::new(),
-            configured: Digest::new([7; 32]),
+            configured: vec!["key".to_owned()],
         };
         assert!(store.keep_seen_index(index, NOW_MS).await.unwrap());
         let kept = store.keep_release(conversation, text.to_owned(), Vec::new(), NOW_MS);
