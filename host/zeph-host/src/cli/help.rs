@@ -219,11 +219,12 @@ pub(super) const RUN_LONG: &str = concat!(
 With a model ([[llm.providers]] in the configuration), `run` is an agent: a
 chat when standard input, output and error are a terminal, or one task with
 PROMPT. The model's calls take the same path as any other: sandboxed, and what
-changes something asks. `@path` attaches a file. PROMPT prints the model's text on standard output and progress on
-standard error; --json prints events, one object per line, of the types
-session, text, tool_call, tool_result, approval, message, usage, error and,
-last, result (--json-schema has the details). Sessions are stored, and --resume
-continues one; one that is not used is deleted after `agent.retention_days`.
+changes something asks. `@path` attaches a file. PROMPT prints the model's text
+on standard output and progress on standard error; --json prints events, one
+object per line, of the types session, text, tool_call, tool_result, approval,
+message, usage, error and, last, result (--json-schema has the details).
+Sessions are stored, and --resume continues one; one that is not used is
+deleted after `agent.retention_days`.
 --tui is the chat on the full screen. --no-model opens the prompt for tools.
 --demo needs no model.
 
