@@ -565,7 +565,7 @@ fn what_git_takes_for_deleted_is_told() {
 #[test]
 fn a_rebase_goes_on_without_what_commands_put_into_it() {
     let room = repository();
-    room.host("for i in 1 2 3; do echo $i > f; git add f; git commit -qm $i; done; cp -r . sub; git worktree add -q tree -b other");
+    room.host("for i in 1 2 3; do echo $i > f; git add f; git commit -qm $i; done; mkdir sub; cp -r .git a f sub; git worktree add -q tree -b other");
     let stop = "GIT_SEQUENCE_EDITOR='sed -i s/^pick/edit/' git rebase -q -i HEAD~1 2> /dev/null";
     let todo = ".git/rebase-merge/git-rebase-todo";
     let script = format!("{stop}; printf 'exec touch evil\\nbreak\\n x touch evil\\n' >> {todo}");
