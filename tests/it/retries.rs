@@ -116,8 +116,8 @@ fn a_wait_ends_with_the_call() {
         "flaky",
         &json!({"path": count, "fails": 2, "category": "server_error"}),
     );
-    // The wait begins right after.
-    while !count.exists() {
+    // The wait begins right after it is written.
+    while !count.metadata().is_ok_and(|count| count.len() > 0) {
         std::thread::yield_now();
     }
     host.cancel();

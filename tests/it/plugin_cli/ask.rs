@@ -28,11 +28,19 @@ fn typed(product: &Product, words: &[&str], answer: &str) -> Ran {
     // It holds our ends of the terminal, which would keep it open.
     drop(command);
     let mut master = File::from(master);
-    master.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    let answer = format!("{answer}\n");
     let reader = thread::spawn(move || {
-        let mut said = Vec::new();
+        let (mut said, mut is_answered) = (Vec::new(), false);
+        let mut part = [0; 1024];
         // The end is an error, once nobody has the other side any more.
-        drop(master.read_to_end(&mut said));
+        while let Ok(n_bytes @ 1..) = master.read(&mut part) {
+            said.extend_from_slice(&part[..n_bytes]);
+            // What is typed before the question answers nothing.
+            if !is_answered && said.ends_with(b"[y/N] ") {
+                master.write_all(answer.as_bytes()).unwrap();
+                is_answered = true;
+            }
+        }
         String::from_utf8(said).unwrap()
     });
     let mut ran = Ran::from(child.wait_with_output().unwrap());
