@@ -186,9 +186,7 @@ pub enum StoreError {
         source: ErrorSource,
     },
     /// The encoding of the database cannot keep every text.
-    #[error(
-        "the database of the store `{server}` has the encoding {found}, which lacks most characters; it must be UTF8"
-    )]
+    #[error("the database of the store `{server}` has the encoding {found}; it must be UTF8")]
     Encoding {
         /// The server, without its password.
         server: String,

@@ -54,8 +54,8 @@ directory does not, or pins differently, are shown with what changes; they are p
 after you agree. `--locked` omits them.
 
 The lock cannot allow anything: registries, signers and the rule for unsigned plugins are those of
-your own configuration. A pinned version that its publisher withdrew is named. Exits with 1 if a plugin
-could not be installed, with 5 if you have to agree."#
+your own configuration. A pinned version that its publisher withdrew is named. Exits with 1 if a
+plugin could not be installed, with 5 if you have to agree."#
 );
 
 /// For `-h` of `zeph-host plugin bundle`.
