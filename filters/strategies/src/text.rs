@@ -6,6 +6,16 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ')
 }
 
+/// Whether it is nothing but digits, at least one.
+pub(crate) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// How far in a line stands, in bytes.
+pub(crate) fn depth(line: &str) -> usize {
+    line.len() - trim_start(line).len()
+}
+
 /// As [`str::trim_start`].
 #[inline]
 pub(crate) fn trim_start(line: &str) -> &str {

@@ -3,7 +3,7 @@
 //! It is told line by line, behind what `docker compose` and `journald` put before each line. Where sources interleave, the parts of a
 //! record are not put together.
 
-use crate::text::{is_blank, trim_start};
+use crate::text::{depth, is_blank, is_number, trim_start};
 
 /// Bytes of a line within which the name and the number of a process end.
 const NAME_BYTES_MAX: usize = 160;
@@ -84,7 +84,7 @@ impl<'a> Record<'a> {
     pub(super) fn add(&mut self, next: &str) {
         let (_, text) = split(next);
         self.n_lines += 1;
-        self.is_inside = text.len() - trim_start(text).len() > self.depth;
+        self.is_inside = depth(text) > self.depth;
     }
 }
 
@@ -106,6 +106,5 @@ fn process(line: &str) -> Option<(&str, &str)> {
     let text = line.get(end + 1..)?.strip_prefix(": ")?;
     let name = line.get(..end)?;
     let (_, number) = name.rsplit_once('[')?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| (name.rsplit(' ').next().unwrap_or(name), text))
+    is_number(number).then(|| (name.rsplit(' ').next().unwrap_or(name), text))
 }

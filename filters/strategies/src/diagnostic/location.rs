@@ -3,6 +3,7 @@
 //! By hand: it is asked of most lines of a failure, which are none.
 
 use super::head;
+use crate::text::is_number;
 
 /// Most words before the message of a diagnostic: `schwerwiegender Fehler: `.
 const KIND_WORDS_MAX: usize = 3;
@@ -71,8 +72,7 @@ fn said_of_place(line: &str) -> Option<&str> {
 /// What follows `12:`.
 fn number(text: &str) -> Option<&str> {
     let (number, rest) = text.split_once(':')?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(rest)
+    is_number(number).then_some(rest)
 }
 
 /// `(a.js:1:2)`, `f:1`.

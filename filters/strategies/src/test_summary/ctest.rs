@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Limits, Mark, Marks};
 use crate::Lines;
-use crate::text::trim_start;
+use crate::text::{is_number, trim_start};
 
 /// Marks what passed, what is said before a test starts, and the list at the end, of one run after the other: each numbers its tests
 /// anew.
@@ -159,10 +159,6 @@ fn is_header(text: &str) -> bool {
         "Test project ",
     ];
     HEADERS.iter().any(|header| text.starts_with(header))
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

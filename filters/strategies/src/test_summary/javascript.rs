@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
-use crate::text::{is_blank, trim, trim_end, trim_start};
+use crate::text::{depth, is_blank, is_number, trim, trim_end, trim_start};
 use crate::{Lines, Severity, severity};
 
 /// Marks what passed, library frames, and the source printed around failures.
@@ -139,10 +139,6 @@ fn numbered<'a>(lines: &Lines<'a>, list_idx: usize) -> HashMap<&'a str, String> 
 fn item(line: &str) -> Option<(&str, &str)> {
     let item = trim(line).split_once(") ");
     item.filter(|(number, _)| is_number(number))
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The title of a block that tells of a failure: `  ● suite › name`, ` FAIL  file > suite > name`.
@@ -422,11 +418,8 @@ impl<'a> Report<'a> {
     fn frame(&mut self, text: &'a str) -> Option<Mark> {
         let is_inside = matches!(self.place, Place::Jest | Place::Vitest);
         let is_frame = text.starts_with("at ") || (is_inside && text.starts_with("❯ "));
-        if !is_frame {
-            return None;
-        }
         // A message may say `at home` twice.
-        if !has_place(text) {
+        if !is_frame || !has_place(text) {
             return None;
         }
         let is_hidden = is_library(text)
@@ -570,11 +563,6 @@ fn is_numbered_name(text: &str) -> bool {
 fn is_word(text: &str) -> bool {
     let word = text.split(' ').next().unwrap_or_default();
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic())
-}
-
-/// How far in a line stands.
-fn depth(line: &str) -> usize {
-    line.len() - trim_start(line).len()
 }
 
 /// The name of a suite: what stands below it, further in, is a name in a tree.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
-use crate::text::{trim, trim_start};
+use crate::text::{depth, is_number, trim, trim_start};
 use crate::{Lines, Severity};
 
 /// `TAP version 13`.
@@ -156,11 +156,6 @@ impl<'a> Details<'a> {
     }
 }
 
-/// How far in a line stands, in bytes.
-fn depth(line: &str) -> usize {
-    line.len() - trim_start(line).len()
-}
-
 /// Lines between tests that say nothing of them.
 fn is_ignored(text: &str) -> bool {
     text.starts_with("# Subtest: ") || is_plan(text) || text.is_empty()
@@ -174,8 +169,7 @@ fn is_result(text: &str, verdict: &str) -> bool {
 
 /// `1..3`.
 fn is_plan(text: &str) -> bool {
-    let n = text.strip_prefix("1..").unwrap_or_default();
-    !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit())
+    is_number(text.strip_prefix("1..").unwrap_or_default())
 }
 
 /// Lines that more are shown of a failure when they are what differs.

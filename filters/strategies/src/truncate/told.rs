@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::rows::{NotableRows, RowBudget};
 use crate::diagnostic::{is_diagnostic, is_placed};
-use crate::text::{is_blank, trim, trim_end, trim_start};
+use crate::text::{is_blank, is_number, trim, trim_end, trim_start};
 use crate::{LineSet, Lines, Severity, is_location};
 
 /// Most errors shown from the middle. As many as fit a screen several times over; beyond it a count says more than lines do.
@@ -303,8 +303,7 @@ fn included_from(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("In file included from ");
     let place = rest.or_else(|| trim_start(line).strip_prefix("from "))?;
     let (_, number) = place.trim_end_matches([':', ',']).rsplit_once(':')?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(place)
+    is_number(number).then_some(place)
 }
 
 /// Whether a file is of a compiler or of a library of the system.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::{is_blank, trim, trim_end, trim_start};
+use crate::text::{is_blank, is_number, trim, trim_end, trim_start};
 use crate::{Lines, Severity, severity};
 
 /// One finding. Small: a long output has one in nearly every line.
@@ -190,11 +190,12 @@ fn with_arrow<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
         .get(finding.end())
         .filter(|line| is_around(line) || (is_helped && is_removed(line)))
     {
-        match line.starts_with("help: ") {
+        let is_help = line.starts_with("help: ");
+        match is_help {
             true => finding.add(Some(line)),
             false => finding.skip(1),
         }
-        is_helped |= line.starts_with("help: ");
+        is_helped |= is_help;
     }
     Some(finding)
 }
@@ -284,10 +285,6 @@ fn is_file_name(path: &str) -> bool {
 
 fn n_digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The lines that belong to a finding: more of its message, remarks on it, and its source.
