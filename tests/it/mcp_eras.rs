@@ -59,7 +59,7 @@ fn each_generation_is_found_out() {
         let product = product();
         echoes(&mut legacy(&product, mode));
         let begun = Instant::now();
-        // What was accepted is the same for both.
+        // Both share one pin.
         echoes(&mut modern(&product, mode));
         // The library would wait ten seconds for a silent one.
         let taken = begun.elapsed();

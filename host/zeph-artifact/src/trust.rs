@@ -52,7 +52,6 @@ pub fn judge(
 ) -> SignatureVerdict {
     let judge = SignatureJudge {
         policy,
-        signers: &policy.signers,
         subject,
         now_ms,
     };
@@ -81,7 +80,6 @@ fn verdict(findings: Vec<Finding>) -> SignatureVerdict {
 
 struct SignatureJudge<'j> {
     policy: &'j SignaturePolicy,
-    signers: &'j [Signer],
     subject: &'j SignedSubject<'j>,
     now_ms: i64,
 }
@@ -109,6 +107,7 @@ impl SignatureJudge<'_> {
 
     fn one_of_minisign(&self, signature: &MinisignSignature, text: &[u8]) -> Finding {
         let meant = self
+            .policy
             .signers
             .iter()
             .filter(|signer| signature.means(&signer.key));
@@ -147,7 +146,7 @@ impl SignatureJudge<'_> {
         };
         let mut of_key = Vec::new();
         let mut other = None;
-        for signer in self.signers {
+        for signer in &self.policy.signers {
             match bundle.check(&signer.key, manifest) {
                 BundleVerdict::Signed => of_key.push(signer),
                 BundleVerdict::Other => other = other.or(Some(signer)),

@@ -2,7 +2,8 @@
 //!
 //! JavaScript cuts texts between the halves of a pair of surrogates and writes the half that is left as `\ud83d`; others write bytes that
 //! are not UTF-8, numbers that no machine has, and what nests deeper than the reader goes. One such text or value must not cost the whole
-//! message: a text gets U+FFFD there, a value becomes null, and both are counted. Looked at only when a message cannot be read as it is.
+//! message: a text gets U+FFFD there, a value becomes null, and both are counted. [`made`] is asked only when a
+//! message cannot be read as it is; [`with_pairs`] of every message of a client.
 
 use std::borrow::Cow;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use zeph_core::id::{Digest, ServerName};
+use zeph_core::id::{Digest, ServerName, ToolName};
 use zeph_core::tool::{Backend, Tool};
 
 use crate::definitions::{canonical_json, canonical_tool};
@@ -81,16 +81,15 @@ pub enum AcceptError {
 impl ServerDefinitions {
     /// Puts definitions in order.
     ///
-    /// Shape: sorted by name, tools of one name (`Tool::name`) by the server's own. Of two that the server calls the same, the first one
-    ///        counts; the others are returned beside.
+    /// Shape: sorted by name (`Tool::name`), then by the server's own name. Of several with one name of the server's, the first counts; the
+    ///        others are returned beside.
     pub fn new(
         instructions: Option<String>,
         mut tools: Vec<Tool>,
         mut prompts: Vec<NamedDefinition>,
         mut templates: Vec<NamedDefinition>,
     ) -> (Self, Vec<Tool>) {
-        let key = |tool: &Tool| (tool.name.clone(), own_name(tool).to_owned());
-        tools.sort_by_key(key);
+        tools.sort_by(|one, other| key(one).cmp(&key(other)));
         let mut kept: Vec<Tool> = Vec::with_capacity(tools.len());
         let mut twice = Vec::new();
         for tool in tools {
@@ -149,8 +148,7 @@ impl ServerDefinitions {
     fn covers(&self, now: &Self) -> bool {
         let has_tool = |tool: &Tool| {
             let mut known = self.tools.iter();
-            known
-                .any(|known| own_name(known) == own_name(tool) && own_tool(known) == own_tool(tool))
+            known.any(|known| own_tool(known) == own_tool(tool))
         };
         let mut others = now.others.iter();
         (now.instructions.is_none() || now.instructions == self.instructions)
@@ -187,6 +185,11 @@ impl ServerDefinitions {
             "others": self.others,
         }))
     }
+}
+
+/// What tools are sorted by.
+fn key(tool: &Tool) -> (&ToolName, &str) {
+    (&tool.name, own_name(tool))
 }
 
 /// A tool with the server's own name: what it is offered by can stay the same when that changes.

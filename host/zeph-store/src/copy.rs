@@ -399,7 +399,7 @@ impl Copy<'_> {
         }
         let key = self.sealing_key()?;
         let is_kept = key.is_none_or(|key| has_key(self.keys.to.as_deref(), &key));
-        Ok(if is_kept { 0 } else { 1 })
+        Ok(usize::from(!is_kept))
     }
 
     /// Copies the columns that both have; what only one has is an order or a host, or a fault.

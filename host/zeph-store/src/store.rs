@@ -75,7 +75,7 @@ impl Access {
 pub(crate) enum Message {
     /// Work to do.
     Job(Box<dyn Job>),
-    /// A read that a reader gives back, for want of a connection.
+    /// A read that a reader returns because it has no connection.
     ReadHere(Box<dyn Job>),
     /// Sweep from now on, when there is time.
     Retain(Retention, Clock),

@@ -94,7 +94,7 @@ impl LineInput {
     ///
     /// Errors: the terminal cannot be used.
     pub(crate) fn discard(&mut self) -> io::Result<()> {
-        self.ahead = TypedAhead::default();
+        self.forget();
         match self.editor {
             Some(_) => typed_ahead::discard_for_editor(),
             None => typed_ahead::discard(rustix::stdio::stdin()),

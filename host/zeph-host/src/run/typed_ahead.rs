@@ -31,7 +31,7 @@ const NOW: Timespec = Timespec {
 ///
 /// Errors: the terminal cannot be used.
 pub(crate) fn discard(terminal: impl AsFd) -> io::Result<()> {
-    discard_with(terminal.as_fd(), || Ok(()))
+    discard_with(terminal, || Ok(()))
 }
 
 /// Discards what was typed at standard input, also what a line editor has read of it and not used: an editor takes all that is there,

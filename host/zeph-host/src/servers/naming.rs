@@ -49,7 +49,7 @@ impl<'a> Naming<'a> {
     pub(crate) fn named(&self, own: &str) -> (ServerTool, Option<String>) {
         let named = ServerTool::new(self.server.clone(), own);
         let plain = named.plain_name();
-        let key = key(&named);
+        let key = tool_key(plain.as_str());
         let is_exact = key == server::prefix(self.server).to_ascii_lowercase() + own;
         let n_alike = self.n_alike.get(&key).copied().unwrap_or(1);
         let why = match server::owner(plain.as_str(), self.longer.iter().copied()) {

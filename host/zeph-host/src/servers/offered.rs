@@ -218,7 +218,7 @@ fn believed(trust: TrustLevel, said: Annotations, is_confined: bool) -> Annotati
     }
 }
 
-/// What is pinned: everything as the server sent it, not as it is shown. Of two tools that it calls the same, the first one.
+/// What is pinned: everything as the server sent it, not as it is shown. Of two tools with one name, the first.
 pub(crate) fn pinned(
     server: &ServerName,
     info: &ServerInfo,

@@ -75,10 +75,8 @@ impl Keeper {
             };
             let signature = file.candidate.signature.as_ref();
             match lock.get(name) {
-                None => signature.is_some_and(|signature| {
-                    let refusal = signature.refusal(name, Agreement::Missing);
-                    refusal.is_some()
-                }),
+                None => signature
+                    .is_some_and(|signature| signature.refusal(name, Agreement::Missing).is_some()),
                 Some(locked) => {
                     let is_signed = signature.is_none_or(|signature| {
                         let signed_by = signature.verdict.signed_by();

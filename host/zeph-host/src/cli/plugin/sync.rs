@@ -114,7 +114,7 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
     })
 }
 
-/// Has a plugin that is what the lock says fetched all the same, where its signatures do not count: its source may have others by now.
+/// Marks a plugin to be fetched although it is what the lock says, if its signatures do not count: its source may have newer ones.
 async fn look_at_signatures(
     item: &mut SyncItem,
     (folder, adoption): (&SyncFolder, &Adoption),

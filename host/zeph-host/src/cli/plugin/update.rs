@@ -102,8 +102,7 @@ async fn next(
         )));
     };
     if let PluginSource::File { path } = source {
-        let renews = voucher.problem_of_installed(folder, old).await;
-        return of_file(path, old, options, renews);
+        return of_file(path, (folder, voucher), old, options).await;
     }
     let registries = &reader.registries;
     let releases = releases::all(registries, old, indexes).await?;
@@ -142,11 +141,11 @@ async fn next(
 }
 
 /// A file of this machine that is another than it was.
-fn of_file(
+async fn of_file(
     path: &Path,
+    (folder, voucher): (&SyncFolder, &Voucher<'_>),
     old: &LockedPlugin,
     options: &PluginUpdate,
-    renews: Option<CliError>,
 ) -> Result<Option<NextPlugin>, CliError> {
     if options.to.is_some() {
         let problem = format!(
@@ -157,13 +156,17 @@ fn of_file(
     }
     let wasm = zeph_engine::digest(&super::add::read(path)?);
     let is_same = wasm == old.pin.wasm;
+    let renews = match is_same {
+        true => voucher.problem_of_installed(folder, old).await,
+        false => None,
+    };
     Ok((!is_same || renews.is_some()).then_some(NextPlugin {
         source: PluginSource::File {
             path: path.to_owned(),
         },
         version: None,
         supplied: supply::of_file(path, wasm)?,
-        renews: renews.filter(|_| is_same),
+        renews,
     }))
 }
 
