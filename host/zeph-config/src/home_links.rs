@@ -84,15 +84,10 @@ impl Search {
     }
 
     fn programs(&mut self, home: &Path, folder: &Path, name: &'static str) {
-        if is_through_link(home, folder) {
-            let path = folder.to_owned();
-            self.links.push(HomeLink { path, name });
-            return;
-        }
         let known = self.links.len();
-        self.below(folder, name, 1);
+        self.name(home, folder, name, 1);
         let mut found = self.links.split_off(known);
-        found.retain(|link| is_script(&link.path));
+        found.retain(|link| link.path == folder || is_script(&link.path));
         self.links.extend(found);
     }
 }

@@ -236,26 +236,22 @@ impl GitReader {
 
     /// Notes what a setting of `file` names.
     fn note(&self, setting: &GitSetting, file: &Path, names: &mut GitNames) {
-        let Some(path) = setting
-            .value
-            .as_deref()
-            .and_then(|value| self.user.path(value, self.read))
-        else {
+        let Some(value) = setting.value.as_deref() else {
+            return;
+        };
+        let Some(path) = self.user.path(value, self.read) else {
             return;
         };
         let name = setting.name.as_str();
-        let key = name.rsplit('.').next().unwrap_or(name);
         let is_conditional = name.starts_with("includeif.") && name.ends_with(".path");
         match name {
-            "core.hookspath" => names.hooks.push(path),
+            "core.hookspath" | "init.templatedir" => names.hooks.push(path),
             "core.worktree" => names.works.push(path),
             _ if is_conditional || name == "include.path" => {
                 let beside = file.parent().unwrap_or(file);
                 names.files.push(beside.join(path));
             }
-            "init.templatedir" => names.hooks.push(path),
-            _ if runs(key) || name.starts_with("pager.") => {
-                let value = setting.value.as_deref().unwrap_or_default();
+            _ if runs(setting.key()) || name.starts_with("pager.") => {
                 names.programs.extend(self.files_of(value));
             }
             _ => {}

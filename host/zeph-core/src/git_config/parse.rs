@@ -14,6 +14,13 @@ pub struct GitSetting {
     pub value: Option<String>,
 }
 
+impl GitSetting {
+    /// The last part of its name.
+    pub fn key(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or(&self.name)
+    }
+}
+
 /// A line that git rejects.
 struct BadLine;
 

@@ -35,24 +35,25 @@ pub(super) fn rules(
 
 /// The rule that allows the very text.
 pub(super) fn exactly(line: &LineTexts<'_>) -> Vec<String> {
-    let text = &line.whole.given;
+    exact_rule(&line.whole.given).into_iter().collect()
+}
+
+/// The rule that allows this text alone, if it is short and plain.
+fn exact_rule(text: &str) -> Option<String> {
     let is_short = text.chars().count() <= EXACT_CHARS_MAX;
     let is_plain = !text.chars().any(char::is_control);
-    if is_short && is_plain && !text.is_empty() {
-        return vec![format!("{SHELL}:{}", escape(text))];
-    }
-    Vec::new()
+    (is_short && is_plain && !text.is_empty()).then(|| format!("{SHELL}:{}", escape(text)))
 }
 
 /// `cargo build --release` → `bash:cargo build*`, `ls -l` → `bash:ls *`, `make` → `bash:make`. Where options of the program stand before what
 /// it is to do, a rule for its name would allow anything: `git -C a push` → `bash:git -C a push`.
 fn of_part(part: &LinePart<'_>) -> String {
-    let name = escape(&plain(&part.command.name));
-    let text = &part.text.given;
-    let is_short = text.chars().count() <= EXACT_CHARS_MAX && !text.chars().any(char::is_control);
-    if part.without_globals.is_some() && is_short {
-        return format!("{SHELL}:{}", escape(text));
+    if part.without_globals.is_some()
+        && let Some(rule) = exact_rule(&part.text.given)
+    {
+        return rule;
     }
+    let name = escape(&plain(&part.command.name));
     match part.command.arguments.first() {
         None => format!("{SHELL}:{name}"),
         Some(word) if is_subcommand(word) => format!("{SHELL}:{name} {word}*"),

@@ -193,7 +193,7 @@ impl Aftermath {
             if is_in_live_draft(&file) {
                 continue;
             }
-            if host_writes::not_written(&file).is_some_and(|strangers| strangers.is_empty()) {
+            if host_writes::wrote_all(&file) {
                 findings.push(left_alone(&file));
                 continue;
             }
@@ -382,10 +382,9 @@ fn holds_samples(path: &Path) -> bool {
         .symlink_metadata()
         .is_ok_and(|about| about.is_dir() && about.mode() & 0o170_000 == 0o040_000);
     let mut entries = entries.flatten();
-    let is_sample = |path: &Path| path.extension().is_some_and(|end| end == "sample");
     real && match path.ends_with("branches") {
         true => entries.next().is_none(),
-        false => path.ends_with("hooks") && entries.all(|entry| is_sample(&entry.path())),
+        false => path.ends_with("hooks") && entries.all(|entry| gitruns::is_sample(&entry.path())),
     }
 }
 
@@ -427,7 +426,7 @@ fn left_alone(path: &Path) -> AftermathFinding {
 }
 
 fn put_back(path: &Path, target: &Path) -> AftermathFinding {
-    if host_writes::not_written(path).is_some_and(|strangers| strangers.is_empty()) {
+    if host_writes::wrote_all(path) {
         return left_alone(path);
     }
     let moved = now(path).is_absent() || aside(path).is_some();

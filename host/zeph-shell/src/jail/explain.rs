@@ -383,11 +383,8 @@ fn of_path(
             "`{path}` lies outside what commands may change; it is allowed with `tools.sandbox.allow_write`"
         ));
     }
-    let is_left = |place: &Path| {
-        let mut filled = FILLED.iter().map(Path::new);
-        filled.any(|filled| place.starts_with(filled) && place != filled)
-    };
     let is_filled = FILLED.iter().any(|filled| place.starts_with(filled));
+    let is_left = is_filled && FILLED.iter().all(|filled| place != Path::new(filled));
     if walls.is_alone && is_filled && !inside {
         return Some(
             "without user namespaces commands have no `/tmp` of their own and do not reach that of the machine: temporary files belong in \
@@ -408,7 +405,7 @@ fn of_path(
         JailRefusal::Access if !inside => Some(format!(
             "the jail denied `{path}`; it is allowed with `tools.sandbox.allow_read`, or `tools.sandbox.allow_write` to change it"
         )),
-        JailRefusal::Absent if !inside && is_left(place) => Some(
+        JailRefusal::Absent if !inside && is_left => Some(
             "every command has a `/tmp` of its own, which ends with it: what a later command needs belongs in the working directory"
                 .to_owned(),
         ),

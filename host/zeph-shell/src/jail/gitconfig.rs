@@ -184,12 +184,8 @@ impl Cleaner<'_> {
         for setting in settings(&text) {
             let name = setting.name.as_str();
             let value = setting.value.as_deref();
-            let Some((section, rest)) = name.split_once('.') else {
+            let Some((section, subsection, key)) = parts(name) else {
                 continue;
-            };
-            let (subsection, key) = match rest.rsplit_once('.') {
-                Some((subsection, key)) => (Some(subsection), key),
-                None => (None, rest),
             };
             self.note_missing(name, value, depth);
             match (section, subsection, key) {
@@ -324,24 +320,27 @@ fn conditioned(user: &GitUser, file: &Path, name: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
+/// Section, subsection and key of the name of a setting.
+fn parts(name: &str) -> Option<(&str, Option<&str>, &str)> {
+    let (section, rest) = name.split_once('.')?;
+    Some(match rest.rsplit_once('.') {
+        Some((subsection, key)) => (section, Some(subsection), key),
+        None => (section, None, rest),
+    })
+}
+
 /// Writes a setting as git reads it.
 fn put(text: &mut String, name: &str, value: Option<&str>) {
-    let (section, rest) = name.split_once('.').unwrap_or((name, ""));
-    let (subsection, key) = match rest.rsplit_once('.') {
-        Some((subsection, key)) => (Some(subsection), key),
-        None => (None, rest),
-    };
+    let (section, subsection, key) = parts(name).unwrap_or((name, None, ""));
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let escaped = |text: &str| {
-        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-        text.replace('\n', "\\n")
+        quoted(text)
+            .replace('\n', "\\n")
             .replace('\t', "\\t")
             .replace('\u{8}', "\\b")
     };
     let head = match subsection {
-        Some(subsection) => format!(
-            "[{section} \"{}\"]",
-            subsection.replace('\\', "\\\\").replace('"', "\\\"")
-        ),
+        Some(subsection) => format!("[{section} \"{}\"]", quoted(subsection)),
         None => format!("[{section}]"),
     };
     let value = value.map(|value| format!(" = \"{}\"", escaped(value)));

@@ -143,9 +143,8 @@ fn runs_of(content: &str) -> (Vec<&str>, Vec<GitSetting>) {
     let is_run = |setting: &GitSetting| {
         let name = setting.name.as_str();
         let value = setting.value.as_deref().unwrap_or_default();
-        let key = name.rsplit('.').next().unwrap_or(name);
         let in_section = ["pager.", "protocol."];
-        git_config::runs(key)
+        git_config::runs(setting.key())
             || in_section.iter().any(|section| name.starts_with(section))
             || value.starts_with('!')
             || value.contains("ext::")
@@ -156,6 +155,11 @@ fn runs_of(content: &str) -> (Vec<&str>, Vec<GitSetting>) {
         program_lines(content).collect(),
         settings.filter(is_run).collect(),
     )
+}
+
+/// Whether a file is an example of a hook, which never runs.
+pub(super) fn is_sample(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "sample")
 }
 
 fn is_hook(path: &Path) -> bool {

@@ -150,6 +150,11 @@ fn is_same(one: &Path, other: &Path) -> bool {
     of_one.is_dir() || content(one).is_some_and(|bytes| Some(bytes) == content(other))
 }
 
+/// Whether calls wrote all that stands at `path`.
+pub(super) fn wrote_all(path: &Path) -> bool {
+    not_written(path).is_some_and(|strangers| strangers.is_empty())
+}
+
 /// What stands at `path`, or in it, that no call wrote: of a directory with nothing but that only the directory. `None` when no call wrote
 /// what stands at `path` itself, or when too much is in it.
 pub(super) fn not_written(path: &Path) -> Option<Vec<PathBuf>> {

@@ -4,7 +4,7 @@
 //!
 //! Also the files that commands may make although programs obey them: they are protected once they are there, the user's own before them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -103,11 +103,12 @@ pub(super) struct Loose {
 impl Loose {
     /// As it is now.
     pub(super) fn now(path: &Path) -> Self {
+        let gits = directories(path);
         Self {
             path: path.to_owned(),
-            print: print(path),
+            print: print(path, &gits),
             object: object(path),
-            obeyed: obeyed(path),
+            obeyed: obeyed(path, &gits),
         }
     }
 
@@ -126,7 +127,7 @@ impl Loose {
 
     /// Whether what is obeyed in it is another now.
     pub(super) fn is_changed(&self) -> bool {
-        print(&self.path) != self.print
+        print(&self.path, &directories(&self.path)) != self.print
     }
 }
 
@@ -147,16 +148,15 @@ pub(super) fn directories(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn obeyed(path: &Path) -> HashMap<PathBuf, ObeyedState> {
-    let gits = directories(path);
-    let files: BTreeSet<PathBuf> = gits.iter().flat_map(|git| gitruns::files_in(git)).collect();
+fn obeyed(path: &Path, gits: &[PathBuf]) -> HashMap<PathBuf, ObeyedState> {
     let pointers = [path.join(".git"), path.join("commondir")];
-    let files = files.into_iter().chain(pointers);
+    let files = gits.iter().flat_map(|git| gitruns::files_in(git));
+    let files = files.chain(pointers);
     let states = files.filter_map(|file| ObeyedState::now(&file).map(|state| (file, state)));
     states.collect()
 }
 
-fn print(path: &Path) -> u64 {
+fn print(path: &Path, gits: &[PathBuf]) -> u64 {
     let mut hash = DefaultHasher::new();
     object(path).hash(&mut hash);
     // What a pointer says; a directory changes with every commit.
@@ -167,7 +167,7 @@ fn print(path: &Path) -> u64 {
     {
         place_state::print(&pointer).hash(&mut hash);
     }
-    for git in directories(path) {
+    for git in gits {
         git.hash(&mut hash);
         for name in OBEYED {
             place_state::print(&git.join(name)).hash(&mut hash);

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use zeph_core::text::plain_line;
 
 use super::aftermath::AftermathFinding;
+use super::gitruns::is_sample;
 
 /// Most changed places that a finding names; the log has all of them.
 const SHOWN_MAX: usize = 20;
@@ -80,7 +81,6 @@ impl PlaceState {
             return Vec::new();
         }
         let now = entries(&self.path).unwrap_or_default();
-        let is_sample = |path: &Path| path.extension().is_some_and(|end| end == "sample");
         // Examples of hooks never run, and `git init` makes a directory of them.
         let holds_more = |folder: &Path| {
             let inside = now.keys().filter(|path| path.parent() == Some(folder));

@@ -41,9 +41,11 @@ impl Told {
 
     /// What to say of commits, the first time.
     pub(super) fn commits(&self, watch: &CommitWatch) -> Option<AftermathFinding> {
-        let has_told = &self.has_told_commits;
-        let found = watch.told().filter(|_| !has_told.load(Ordering::Relaxed))?;
-        has_told.store(true, Ordering::Relaxed);
+        if self.has_told_commits.load(Ordering::Relaxed) {
+            return None;
+        }
+        let found = watch.told()?;
+        self.has_told_commits.store(true, Ordering::Relaxed);
         Some(found)
     }
 
