@@ -29,12 +29,11 @@ mod store;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize as _;
 use toml::{Table, Value};
-use zeph_core::git_config::{GitUser, HomeLink};
+use zeph_core::git_config::{GitUser, HomeLinks};
 use zeph_core::limit::CallLimits;
 
 use super::home_links::home_links;
@@ -169,11 +168,12 @@ impl Compiling<'_> {
         })
     }
 
-    fn home_links(&self) -> Arc<[HomeLink]> {
-        let home = self.surroundings.home.as_deref();
-        let config_home = self.surroundings.config_home.as_deref();
-        let links = home.map(|home| home_links(home, config_home));
-        links.unwrap_or_default().into()
+    fn home_links(&self) -> HomeLinks {
+        let Some(home) = self.surroundings.home.clone() else {
+            return HomeLinks::default();
+        };
+        let config_home = self.surroundings.config_home.clone();
+        HomeLinks::new(move || home_links(&home, config_home.as_deref()))
     }
 
     fn base(&self) -> PathBase<'_> {

@@ -1,8 +1,10 @@
 //! Links in the home directory with names that programs obey at every start, such as those of a repository of dotfiles: what they lead
 //! to is obeyed under their names, wherever it lies.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use zeph_core::git_config::HomeLink;
@@ -29,9 +31,10 @@ const LINKS_MAX: usize = 256;
 /// Limits: names with `*` are omitted. Of programs only scripts count, and none among packages and products: what a build makes
 /// has to be replaced by the next one.
 pub(crate) fn home_links(home: &Path, config_home: Option<&Path>) -> Vec<HomeLink> {
+    let listed = Listed::of(home);
     let path_of = |name: &str| match (name.strip_prefix(".config/"), config_home) {
-        (Some(rest), Some(config_home)) => config_home.join(rest),
-        _ => home.join(name),
+        (Some(rest), Some(config_home)) => Some(config_home.join(rest)),
+        _ => listed.can_hold(name).then(|| home.join(name)),
     };
     let mut search = Search {
         links: Vec::new(),
@@ -43,12 +46,34 @@ pub(crate) fn home_links(home: &Path, config_home: Option<&Path>) -> Vec<HomeLin
     // Of what is a name anywhere, the home may hold the data of a program, which is much: only its uppermost level counts.
     let anywhere = ANYWHERE.iter().chain(&WHERE_PRESENT).map(|name| (name, 1));
     for (name, depth) in HOME.iter().map(|name| (name, DEPTH_MAX)).chain(anywhere) {
-        if !name.contains('*') && !PROGRAMS.iter().any(|(folder, _)| folder == name) {
-            search.name(home, &path_of(name), name, depth);
+        if name.contains('*') || PROGRAMS.iter().any(|(folder, _)| folder == name) {
+            continue;
+        }
+        if let Some(path) = path_of(name) {
+            search.name(home, &path, name, depth);
         }
     }
     search.links.truncate(LINKS_MAX);
     search.links
+}
+
+/// What lies in a home itself, in lower case; none where that cannot be told. Few of a hundred names begin there.
+struct Listed(Option<HashSet<OsString>>);
+
+impl Listed {
+    fn of(home: &Path) -> Self {
+        let entries = fs::read_dir(home).map(|entries| entries.take(ENTRIES_MAX));
+        let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name().to_ascii_lowercase());
+        let names: io::Result<HashSet<_>> = entries.and_then(|entries| entries.map(name).collect());
+        Self(names.ok().filter(|names| names.len() < ENTRIES_MAX))
+    }
+
+    /// Whether something in the home can have a `name`, a relative path in lower case.
+    fn can_hold(&self, name: &str) -> bool {
+        let first = name.split('/').next().unwrap_or(name);
+        let names = self.0.as_ref();
+        names.is_none_or(|names| names.contains(OsStr::new(first)))
+    }
 }
 
 struct Search {
@@ -116,7 +141,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use super::home_links;
+    use super::{ENTRIES_MAX, home_links};
 
     #[test]
     fn links_of_a_home_are_those_that_shells_and_programs_obey() {
@@ -182,5 +207,23 @@ mod tests {
         let links = home_links(home.path(), Some(elsewhere.path()));
         assert_eq!(links.len(), 1);
         assert_eq!(links[0].path, elsewhere.path().join("nvim"));
+        let within = home.path().join("settings");
+        fs::create_dir(&within).unwrap();
+        symlink("/work/nvim", within.join("nvim")).unwrap();
+        let links = home_links(home.path(), Some(&within));
+        assert_eq!(links.len(), 1);
+        assert_eq!(links[0].path, within.join("nvim"));
+    }
+
+    #[test]
+    fn a_home_of_many_entries_is_looked_at_by_name() {
+        let home = tempfile::tempdir().unwrap();
+        for at in 0..=ENTRIES_MAX {
+            fs::write(home.path().join(format!("{at}")), "").unwrap();
+        }
+        symlink("dotfiles/bashrc", home.path().join(".bashrc")).unwrap();
+        let links = home_links(home.path(), None);
+        assert_eq!(links.len(), 1);
+        assert_eq!(links[0].name, ".bashrc");
     }
 }

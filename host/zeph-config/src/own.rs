@@ -80,7 +80,10 @@ impl OwnFiles {
             ".lock",
             ".plugin-folders",
         ];
-        let files = self.files.iter().flat_map(|path| {
+        // What hides a folder hides what is in it.
+        let is_within = |path: &&PathBuf| self.trees.iter().any(|tree| path.starts_with(tree));
+        let alone = self.files.iter().filter(|path| !is_within(path));
+        let files = alone.flat_map(|path| {
             let expected = COMPANIONS.map(|companion| {
                 let mut name = path.clone().into_os_string();
                 name.push(companion);

@@ -5,7 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::path::normal;
 
@@ -65,14 +65,34 @@ const HOOKS: [&str; 28] = [
 pub type ReadText = fn(&Path) -> Option<String>;
 
 /// The user whose git obeys the configuration, and whose programs obey what is in the home.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct GitUser {
     /// What `~` stands for. Absolute.
     pub home: Option<PathBuf>,
     /// The directory of configuration, where it is not `.config` in the home. Absolute.
     pub config_home: Option<PathBuf>,
     /// Links in the home whose targets programs obey.
-    pub links: Arc<[HomeLink]>,
+    pub links: HomeLinks,
+}
+
+/// The links in a home that programs obey. They are looked for when they are first needed, and once: most calls only read.
+#[derive(Debug, Clone)]
+pub struct HomeLinks(Arc<LazyLock<Vec<HomeLink>, FindLinks>>);
+
+/// Finds the links in a home. May block.
+type FindLinks = Box<dyn FnOnce() -> Vec<HomeLink> + Send>;
+
+impl HomeLinks {
+    /// The links that `find` finds.
+    pub fn new(find: impl FnOnce() -> Vec<HomeLink> + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(find))))
+    }
+}
+
+impl Default for HomeLinks {
+    fn default() -> Self {
+        Self::new(Vec::new)
+    }
 }
 
 /// A link in the home directory that programs obey, or a path through one.
@@ -166,9 +186,9 @@ impl GitReader {
         reader
     }
 
-    /// The links in the user's home whose targets programs obey.
+    /// The links in the user's home whose targets programs obey. May block.
     pub fn home_links(&self) -> &[HomeLink] {
-        &self.user.links
+        &self.user.links.0
     }
 
     /// What git obeys of the user's own configuration for every repository of the machine: its files, and folders of hooks

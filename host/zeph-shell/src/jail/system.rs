@@ -278,12 +278,15 @@ pub(super) fn secrets(etc: &Path) -> Vec<PathBuf> {
                 return found;
             };
             left = rest;
-            // Not through links: they lead to what is shown elsewhere, or to nothing.
+            // Not through links: they lead to what is shown elsewhere, or to nothing. Certificates are hundreds of them.
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
             let Ok(about) = entry.metadata() else {
                 continue;
             };
             let path = entry.path();
-            if !about.is_symlink() && about.mode() & 0o004 == 0 {
+            if about.mode() & 0o004 == 0 {
                 found.push(path);
             } else if about.is_dir() && depth + 1 < SECRETS_DEPTH_MAX {
                 pending.push((path, depth + 1));

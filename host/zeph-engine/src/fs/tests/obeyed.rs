@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zeph_core::capability::FsRights;
-use zeph_core::git_config::{GitUser, HomeLink};
+use zeph_core::git_config::{GitUser, HomeLink, HomeLinks};
 use zeph_core::obeyed::{ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT, name_of};
 
 use super::{Guest, Tree};
@@ -275,7 +275,7 @@ fn what_links_of_the_home_lead_to_is_obeyed() {
     });
     let user = GitUser {
         home: Some(tree.at("home")),
-        links: links.into(),
+        links: HomeLinks::new(move || links.into()),
         ..GitUser::default()
     };
     let policy = FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[]));
