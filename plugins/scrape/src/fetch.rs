@@ -1,5 +1,7 @@
 //! `fetch`: a page as readable text, or any other text as it is.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::{Output, ToolError};
@@ -95,7 +97,7 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
         },
     };
     let part = Part::of(&text, args.start_index, args.max_length)?;
-    let shown = shown(&part, title.as_deref(), &notes, args);
+    let shown = shown(&part, title.as_deref(), notes, args);
     Ok(Output::text(shown).structured(&Fetched {
         url: page.url.into(),
         title,
@@ -117,7 +119,12 @@ impl Args {
     }
 }
 
-fn shown(part: &Part<'_>, title: Option<&str>, notes: &[&str], args: &Args) -> String {
+fn shown(
+    part: &Part<'_>,
+    title: Option<&str>,
+    mut notes: Vec<Cow<'static, str>>,
+    args: &Args,
+) -> String {
     let mut blocks = Vec::new();
     if let Some(title) = title.filter(|_| part.start == 0) {
         let mark = if args.format == Format::Markdown {
@@ -130,12 +137,9 @@ fn shown(part: &Part<'_>, title: Option<&str>, notes: &[&str], args: &Args) -> S
     if !part.text.is_empty() {
         blocks.push(part.text.to_owned());
     }
-    let mut notes = notes.to_vec();
     if part.total == 0 {
-        notes.insert(
-            0,
-            "the page has no text; it may be made by scripts, which do not run here",
-        );
+        let why = "the page has no text; it may be made by scripts, which do not run here";
+        notes.insert(0, Cow::Borrowed(why));
     }
     if part.start == 0 && !notes.is_empty() {
         blocks.push(format!("[{}]", notes.join("; ")));

@@ -4,6 +4,7 @@
 
 mod address;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dom_query::Document;
@@ -36,7 +37,7 @@ pub struct MainText {
     /// The text.
     pub text: String,
     /// Why it is not what was wished for, and what was left out.
-    pub notes: Vec<&'static str>,
+    pub notes: Vec<Cow<'static, str>>,
 }
 
 /// Elements whose text is not for readers.
@@ -52,6 +53,7 @@ const CHOICE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Reads a page that stands at `url`.
 pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
     let base = address::base(&html, url);
+    let sent = address::sends_on(&html, &base);
     let hidden = visible::hide(&mut html);
     let title = title(&html);
     drop_machinery(&mut html, wish.whole);
@@ -85,13 +87,15 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
         hidden.has_faint.then_some(faint),
         hidden.has_transparent.then_some(transparent),
     ];
+    let notes = notes.into_iter().flatten().map(Cow::Borrowed);
+    let sent = sent.map(|url| format!("the page sends its readers on to {url}").into());
     // The first row of a table may begin with an empty cell.
     let text = text.trim_end();
     let text = text.trim_start_matches(|letter: char| letter != '\t' && letter.is_whitespace());
     MainText {
         title,
         text: text::clean(text),
-        notes: notes.into_iter().flatten().collect(),
+        notes: notes.chain(sent).collect(),
     }
 }
 

@@ -159,3 +159,29 @@ fn hostile_pages_end_in_bounds() {
         }
     }
 }
+
+#[test]
+fn a_page_that_sends_its_readers_on_says_where_to() {
+    let on = |content: &str, base: &str| {
+        let body = format!("{base}<meta http-equiv=Refresh content=\"{content}\"><p>Moved.</p>");
+        let ask = args(r#"{"url": "u", "whole": true}"#);
+        text(read(page("text/html", body), &ask))
+    };
+    for (content, base, expect) in [
+        ("0; url=/next?a=1", "", "https://example.com/next?a=1"),
+        ("0;URL='b/'", "", "https://example.com/b/"),
+        ("5, c", "", "https://example.com/c"),
+        (
+            "0; url=d",
+            "<base href=\"https://other.example/x/\">",
+            "https://other.example/x/d",
+        ),
+    ] {
+        let shown = on(content, base);
+        let expect = format!("Moved.\n\n[the page sends its readers on to {expect}]");
+        assert_eq!(shown, expect, "{content}");
+    }
+    for content in ["30", "0; url=javascript:alert(1)", "0; url=", "0; url=/a"] {
+        assert_eq!(on(content, ""), "Moved.", "{content}");
+    }
+}

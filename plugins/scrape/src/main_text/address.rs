@@ -10,6 +10,9 @@ use url::Url;
 /// Bytes of the addresses that are completed in a page. One that begins with a long address could come to many times its size.
 const COMPLETED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Bytes of an address that a page sends its readers to.
+const SENT_BYTES_MAX: usize = 2_000;
+
 /// What the addresses in a page are relative to: what it says itself, or where it stands.
 pub(super) fn base(html: &Html, url: &Url) -> Url {
     let mut elements = html.tree.nodes().filter_map(ElementRef::wrap);
@@ -20,6 +23,27 @@ pub(super) fn base(html: &Html, url: &Url) -> Url {
     base.and_then(|base| url.join(base.trim()).ok())
         .filter(|base| matches!(base.scheme(), "https" | "http"))
         .unwrap_or_else(|| url.clone())
+}
+
+/// Where a page sends its readers on without their doing: `<meta http-equiv="refresh" content="0; url=…">`. Browsers go there.
+pub(super) fn sends_on(html: &Html, base: &Url) -> Option<Url> {
+    let mut elements = html.tree.nodes().filter_map(ElementRef::wrap);
+    let wish = elements.find_map(|element| {
+        let is_refresh = |kind: &str| kind.trim().eq_ignore_ascii_case("refresh");
+        let is_meta = element.value().name() == "meta";
+        let is_it = is_meta && element.attr("http-equiv").is_some_and(is_refresh);
+        element.attr("content").filter(|_| is_it)
+    })?;
+    let (_seconds, address) = wish.split_once([';', ','])?;
+    let address = address.trim();
+    let address = match address.split_once('=') {
+        Some((name, rest)) if name.trim().eq_ignore_ascii_case("url") => rest.trim(),
+        _ => address,
+    };
+    let url = base.join(address.trim_matches(['"', '\''])).ok()?;
+    let is_page = matches!(url.scheme(), "https" | "http");
+    let is_other = url != *base;
+    (is_page && is_other && url.as_str().len() <= SENT_BYTES_MAX).then_some(url)
 }
 
 /// Completes the addresses of links and images. What only leads to another place of the page stays.

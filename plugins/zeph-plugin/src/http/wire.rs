@@ -232,7 +232,7 @@ fn refused(code: &ErrorCode) -> ToolError {
         ),
         ErrorCode::TlsCertificateError => (
             PermanentFailure,
-            "the certificate of the server is not trusted (`tools.egress.ca_file` adds authorities), has expired, or is for another host",
+            "the certificate of the server is not trusted (`tools.egress.ca_file` adds authorities), has expired, is for another host, or is that of an authority itself",
         ),
         ErrorCode::HttpRequestDenied => (PolicyBlocked, "this request is not allowed"),
         ErrorCode::DestinationIpProhibited => (
