@@ -3,7 +3,9 @@
 mod questions;
 
 use std::fs;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::mcp_client::{McpClient, result, text};
@@ -433,6 +435,28 @@ fn a_client_that_leaves_before_the_server_has_started_is_told_of() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let told = "the client closed standard input before MCP server `waits` had started";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
+fn a_signal_does_not_wait_for_a_server_that_starts() {
+    let product = product();
+    let wait = "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)";
+    product.file("waits.py", wait);
+    let options = ["wrap", "--allow-write", ".", "--", "python3", "waits.py"];
+    let mut client = McpClient::of(&product, &options);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    client.begin("initialize", params);
+    while !product.work.join("begun").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let asked = Instant::now();
+    let process = Pid::from_raw(client.pid().cast_signed()).unwrap();
+    kill_process(process, Signal::TERM).unwrap();
+    assert_eq!(client.ended().0.code(), Some(143));
+    // A start is waited for 25 seconds.
+    assert!(asked.elapsed() < Duration::from_secs(15));
+    let said = client.said_all();
+    assert!(!said.contains("closed standard input"), "{said}");
 }
 
 #[test]

@@ -61,7 +61,8 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
         let mut beside = JoinSet::new();
         beside.spawn(tidy(host.clone()));
         let exit = Box::pin(serve(&host, native, &mut interrupts)).await;
-        let was_active = report.end().await;
+        let is_at_end = matches!(exit, Ok(Exit::Success));
+        let was_active = report.end(is_at_end).await;
         match exit? {
             Exit::Success if !was_active => Ok(Exit::Start),
             exit => Ok(exit),

@@ -120,7 +120,7 @@ impl NativeServer {
 
     /// Waits until the server has been started, or cannot be. It begins with what the client of the first request can show.
     ///
-    /// Limits: 25 seconds.
+    /// Limits: 25 seconds; not at all once the request is cancelled or the door is being closed.
     pub(super) async fn settled(&self, context: &RequestContext<RoleServer>) {
         self.relay.heard(context);
         let servers = self.host.servers();
@@ -130,7 +130,12 @@ impl NativeServer {
             let standing = set.standing(self.name.as_str());
             !standing.is_some_and(|standing| standing.is_coming())
         };
-        drop(tokio::time::timeout(START_PATIENCE, watch.wait_for(is_over)).await);
+        tokio::select! {
+            _ = watch.wait_for(is_over) => {}
+            () = tokio::time::sleep(START_PATIENCE) => {}
+            () = context.ct.cancelled() => {}
+            () = self.relay.closed() => {}
+        }
     }
 
     /// How it stands.

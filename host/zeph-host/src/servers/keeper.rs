@@ -386,7 +386,12 @@ async fn listed(connection: &Connection, patience: Duration) -> Result<Definitio
     let asked = tokio::time::timeout(patience, connection.definitions());
     let definitions = asked.await.map_err(|_elapsed| {
         let seconds = patience.as_secs();
-        format!("it has not listed its tools within {seconds} s")
+        // A server that was started is asked whether it still answers, for no more than a moment.
+        let key = match patience == PROBE {
+            true => "",
+            false => " (`mcp.start_timeout`)",
+        };
+        format!("it has not listed its tools within {seconds} s{key}")
     })?;
     definitions.map_err(|error| shown(&error))
 }

@@ -53,6 +53,10 @@ pub(super) fn failed(error: &McpError, process: Option<&Arc<dyn ServerProcess>>)
             reason: shown(error),
             wait: Duration::from_millis(*wait_ms),
         },
+        McpError::Timeout { .. } => {
+            let reason = format!("{} (`mcp.start_timeout`)", shown(error));
+            Setback::Failed(with_last_words(reason, process))
+        }
         _ => Setback::Failed(with_last_words(shown(error), process)),
     }
 }

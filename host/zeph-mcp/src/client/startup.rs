@@ -135,10 +135,9 @@ async fn handshake<L: Link + 'static>(
     match timeout(options.start_timeout, shaking).await {
         Ok(Ok(running)) => Ok(running),
         Ok(Err(error)) => Err(failed(error, &common.ending)),
-        Err(_) => Err(McpError::start(format!(
-            "it has not answered within {} s",
-            options.start_timeout.as_secs_f32()
-        ))),
+        Err(_) => Err(McpError::Timeout {
+            limit: options.start_timeout,
+        }),
     }
 }
 

@@ -73,9 +73,9 @@ impl Report {
         }
     }
 
-    /// Tells what the server was refused, with the grant that would allow it, and that its client left before it had started. Returns whether
-    /// the server ever ran.
-    pub(super) async fn end(mut self) -> bool {
+    /// Tells what the server was refused, with the grant that would allow it, and that its client left before it had started, if the end of its
+    /// input is why this is the end. Returns whether the server ever ran.
+    pub(super) async fn end(mut self, is_at_end: bool) -> bool {
         self.following.shutdown().await;
         let standing = self
             .host
@@ -87,7 +87,7 @@ impl Report {
         if let Some(standing) = standing {
             seen.note(&standing, &self.complaints.text());
             let is_early = matches!(standing.state, ServerState::Idle | ServerState::Starting);
-            if is_early && !seen.was_active {
+            if is_at_end && is_early && !seen.was_active {
                 let name = &self.name;
                 out::note(&format!(
                     "the client closed standard input before MCP server `{name}` had started; `zeph-host wrap` serves until then"

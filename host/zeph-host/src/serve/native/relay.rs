@@ -135,6 +135,11 @@ impl Relay {
         self.closing.cancel();
     }
 
+    /// Waits for that.
+    pub(super) async fn closed(&self) {
+        self.closing.cancelled().await;
+    }
+
     fn notice(&self, notice: Notice) {
         if let Notice::Changed(change) = &notice {
             // Nobody may follow.
