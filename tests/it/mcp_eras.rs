@@ -100,6 +100,35 @@ fn a_server_that_knows_both_generations_is_spoken_to_in_that_of_its_client() {
 }
 
 #[test]
+fn the_level_of_a_clients_log_reaches_servers_of_each_generation() {
+    let levels = |client: &mut McpClient, expected: &[&str]| {
+        for level in expected {
+            let log = client.told("notifications/message");
+            assert_eq!(log["params"]["level"], *level, "{log}");
+        }
+        let mut unread = client.unread.iter();
+        let more = unread.find(|message| message["method"] == "notifications/message");
+        assert!(more.is_none(), "{more:?}");
+    };
+    for mode in ["legacy", "stateless"] {
+        let product = product();
+        let mut client = legacy(&product, mode);
+        let set = client.request("logging/setLevel", json!({"level": "info"}));
+        assert_eq!(result(set), json!({}), "{mode}");
+        client.call("log", json!({}));
+        levels(&mut client, &["info", "warning", "error"]);
+
+        let mut client = modern(&product, mode);
+        let call = |meta: Value| json!({"name": "log", "arguments": {}, "_meta": meta});
+        // One that wants no log gets none.
+        result(client.request("tools/call", call(json!({}))));
+        let wanted = json!({"io.modelcontextprotocol/logLevel": "error"});
+        result(client.request("tools/call", call(wanted)));
+        levels(&mut client, &["error"]);
+    }
+}
+
+#[test]
 fn a_question_in_the_middle_of_a_call_reaches_clients_with_a_handshake() {
     for mode in ["legacy", "stateless", "both"] {
         let product = product();

@@ -242,6 +242,8 @@ struct Inside {
     ending: Ending,
     /// Output schemas of the last definitions, by tool.
     outputs: Mutex<HashMap<String, OutputSchema>>,
+    /// Which log messages the server was last told to send.
+    level: tokio::sync::Mutex<Option<LoggingLevel>>,
     /// The resources that are subscribed to have changed.
     renewed: Arc<Notify>,
     running: tokio::sync::Mutex<Option<RunningService<RoleClient, Handler>>>,
@@ -432,17 +434,29 @@ impl Connection {
         }
     }
 
-    /// Sets which log messages the server sends.
+    /// Whether the server is told once which log messages are wanted. From revision 2026-07-28 on each request says so, as
+    /// [`ServerListener::log_level`] does.
+    pub fn sets_level(&self) -> bool {
+        !self.info().is_stateless && self.info().capabilities.logging.is_some()
+    }
+
+    /// Sets which log messages the server sends, unless it was told the same last.
     ///
-    /// Errors: any of [`McpError`]; `NotOffered` from revision 2026-07-28 on, which has no such request.
+    /// Errors: any of [`McpError`]; `NotOffered` where [`sets_level`](Self::sets_level) says no.
     pub async fn set_level(&self, level: LoggingLevel) -> Result<(), McpError> {
-        if self.info().is_stateless {
+        if !self.sets_level() {
             return Err(McpError::NotOffered("to set the level of its log"));
         }
+        let mut told = self.0.level.lock().await;
+        if *told == Some(level) {
+            return Ok(());
+        }
+        *told = None;
         let params = SetLevelRequestParams::new(level);
         let request = ClientRequest::SetLevelRequest(SetLevelRequest::new(params));
-        let answer = self.0.session.ask(request, &CallControl::default()).await;
-        answer.map(drop)
+        self.0.session.ask(request, &CallControl::default()).await?;
+        *told = Some(level);
+        Ok(())
     }
 
     /// Why the connection is over; `None` while it holds.

@@ -21,6 +21,7 @@ TOOLS = [
     {"name": "seen", "description": "Tells every request so far, of earlier runs too", "inputSchema": {"type": "object"}},
     {"name": "person", "description": DESCRIPTION, "inputSchema": PERSON},
     {"name": "late", "description": "Asks the user when there is a file `go`", "inputSchema": {"type": "object"}},
+    {"name": "log", "description": "Logs something of each level", "inputSchema": {"type": "object"}},
     {"name": "client", "description": "Tells what the client can do", "inputSchema": {"type": "object"}},
     {"name": "echo", "description": "Says it again",
      "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
@@ -29,7 +30,9 @@ QUESTION = {
     "mode": "form", "message": "What is your name?",
     "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
 }
-CAPABILITIES = {"tools": {}, "resources": {}, "prompts": {}}
+CAPABILITIES = {"tools": {}, "resources": {}, "prompts": {}, "logging": {}}
+LEVELS = ["debug", "info", "warning", "error"]
+LEVEL = ["warning"]
 CLIENT = {}
 SHAKEN = []
 
@@ -95,6 +98,14 @@ def answer(method, params):
     if method == "tools/call" and params["name"] == "seen":
         with open(SEEN, encoding="utf-8") as seen:
             return content(seen.read())
+    if method == "logging/setLevel" and not stateless():
+        LEVEL[0] = params["level"]
+        return {}
+    if method == "tools/call" and params["name"] == "log":
+        level = params["_meta"].get("io.modelcontextprotocol/logLevel") if stateless() else LEVEL[0]
+        for logged in LEVELS[LEVELS.index(level):] if level else []:
+            send({"method": "notifications/message", "params": {"level": logged, "data": "logged"}})
+        return content("logged")
     if method == "tools/call" and params["name"] == "client":
         return content(json.dumps(CLIENT.get("elicitation"), sort_keys=True))
     if method == "tools/call" and params["name"] == "late":

@@ -137,6 +137,10 @@ impl ServerHandler for Handler {
             Ok(listed) => listed,
             Err(failure) => return Ok(result::of_failure(failure, None).into()),
         };
+        let _logs = match &self.shared.native {
+            Some(native) => native.logs_for(&context).await,
+            None => None,
+        };
         let Some(tool) = listed.find(&request.name) else {
             let of_native = self.native().ok().and_then(NativeServer::absence);
             let of_host = || listed.absence(&self.shared.host, &caller.tools, &request.name);
@@ -296,9 +300,9 @@ impl ServerHandler for Handler {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.native()?.set_level(request.level).await
+        self.native()?.set_level(request.level, &context).await
     }
 
     async fn subscribe(

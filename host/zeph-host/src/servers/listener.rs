@@ -63,6 +63,11 @@ impl ServerListener for Ears {
         }
     }
 
+    #[expect(deprecated, reason = "wrapped servers log this way")]
+    fn log_level(&self) -> Option<rmcp::model::LoggingLevel> {
+        self.next.as_ref()?.log_level()
+    }
+
     fn complained(&self, line: String) {
         tracing::warn!(server = %self.server, line, "an MCP server does what it should not");
         if let Some(next) = &self.next {

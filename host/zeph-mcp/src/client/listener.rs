@@ -59,6 +59,12 @@ pub trait ServerListener: Debug + Send + Sync + 'static {
     /// The server logged something.
     fn logged(&self, _log: ServerLog) {}
 
+    /// Which log messages the server is to send; none where that is its own choice. Asked when a connection has been opened, and with each
+    /// request to a server of the stateless revisions, which is told anew with each.
+    fn log_level(&self) -> Option<LoggingLevel> {
+        None
+    }
+
     /// The server did something wrong, such as printing what is not a message: one line, for the operator. A connection
     /// complains a bounded number of times.
     fn complained(&self, _line: String) {}

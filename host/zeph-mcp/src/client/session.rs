@@ -8,7 +8,8 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{
     CancelledNotificationParam, ClientRequest, ElicitRequest, ErrorCode, ErrorData,
-    GetExtensions as _, InputRequest, InputRequiredResult, InputResponses, RequestId, ServerResult,
+    GetExtensions as _, GetMeta as _, InputRequest, InputRequiredResult, InputResponses, RequestId,
+    ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
@@ -43,6 +44,8 @@ pub(super) struct Session {
     pub(super) listener: std::sync::Arc<dyn ServerListener>,
     pub(super) questions: QuestionKinds,
     pub(super) request_timeout: Duration,
+    /// Whether each request says which log messages are wanted: a revision without `initialize`.
+    pub(super) is_stateless: bool,
     /// Requests that nobody waits for any more.
     pub(super) abandoned: mpsc::Sender<RequestId>,
 }
@@ -114,6 +117,9 @@ impl Session {
         mut request: ClientRequest,
         control: &CallControl,
     ) -> Result<ServerResult, McpError> {
+        if let Some(level) = self.listener.log_level().filter(|_| self.is_stateless) {
+            request.get_meta_mut().set_log_level(level);
+        }
         if let Some(sink) = &control.progress {
             let route = ProgressRoute(std::sync::Arc::clone(sink));
             request.extensions_mut().insert(route);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{Implementation, ProtocolVersion, ServerPeerInfo};
@@ -38,6 +39,9 @@ const ABANDONED_MAX: usize = 256;
 
 /// Most characters of a name and of a version.
 const NAME_CHARS_MAX: usize = 128;
+
+/// How long a server may take to take note of which log messages are wanted.
+const LEVEL_PATIENCE: Duration = Duration::from_secs(5);
 
 type Running = RunningService<RoleClient, Handler>;
 
@@ -97,7 +101,13 @@ pub(super) async fn open(
         }
     };
     let is_silent = findings.is_silent.load(Ordering::Relaxed);
-    connected(running, (&options, account, is_silent), common)
+    let level = common.listener.log_level();
+    let connection = connected(running, (&options, account, is_silent), common)?;
+    if let Some(level) = level.filter(|_| connection.sets_level()) {
+        // One that does not answer logs as it likes.
+        drop(timeout(LEVEL_PATIENCE, connection.set_level(level)).await);
+    }
+    Ok(connection)
 }
 
 async fn over_pipes(
@@ -235,6 +245,7 @@ fn connected(
         listener: common.listener,
         questions: common.questions,
         request_timeout: options.request_timeout,
+        is_stateless: info.is_stateless,
         abandoned,
     };
     Ok(Connection(Arc::new(Inside {
@@ -245,6 +256,7 @@ fn connected(
         limits: options.limits,
         ending: common.ending,
         outputs: std::sync::Mutex::default(),
+        level: tokio::sync::Mutex::default(),
         renewed,
         running: tokio::sync::Mutex::new(Some(running)),
         _tasks: tasks,

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, LoggingLevel,
     LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
@@ -39,6 +39,7 @@ pub(crate) struct Relay {
     /// The changes, for clients that follow them by a request.
     changes: broadcast::Sender<Change>,
     client: watch::Sender<Option<Client>>,
+    levels: Mutex<Levels>,
     calls: Arc<WaitingCalls>,
     /// What is removed. Not the host itself: that holds this relay, and would never end.
     secrets: OnceLock<Arc<KnownSecrets>>,
@@ -47,6 +48,39 @@ pub(crate) struct Relay {
     /// Cancelled when nobody is asked any more.
     closing: CancellationToken,
     passing: Mutex<JoinSet<()>>,
+}
+
+/// Which log messages the client wants.
+#[derive(Debug, Default)]
+struct Levels {
+    /// Since it said so, in the revisions in which it does that once.
+    chosen: Option<LoggingLevel>,
+    /// For as long as a request is open that says so, in the others.
+    asked: Vec<LoggingLevel>,
+}
+
+impl Levels {
+    /// The most talkative level that was asked for.
+    fn wanted(&self) -> Option<LoggingLevel> {
+        let asked = self.asked.iter().copied();
+        asked.min_by_key(|level| *level as u8).or(self.chosen)
+    }
+}
+
+/// Until it is dropped, a request is open that wants log messages.
+#[derive(Debug)]
+pub(in crate::serve) struct WantedLogs {
+    relay: Arc<Relay>,
+    level: LoggingLevel,
+}
+
+impl Drop for WantedLogs {
+    fn drop(&mut self) {
+        let asked = &mut lock(&self.relay.levels).asked;
+        if let Some(idx) = asked.iter().position(|level| *level == self.level) {
+            asked.swap_remove(idx);
+        }
+    }
 }
 
 /// Something else than before.
@@ -72,6 +106,7 @@ impl Relay {
             waiting: Mutex::new(Some(waiting)),
             changes: broadcast::channel(NOTICES_MAX).0,
             client: watch::Sender::new(None),
+            levels: Mutex::default(),
             calls: Arc::default(),
             secrets: OnceLock::new(),
             patience,
@@ -97,7 +132,36 @@ impl Relay {
         });
     }
 
-    /// Begins to tell `peer`, a client of the revisions in which a server speaks without being asked.
+    /// The client wants log messages of this level and above from now on.
+    pub(super) fn set_level(&self, level: LoggingLevel) {
+        lock(&self.levels).chosen = Some(level);
+    }
+
+    /// A client of the new revisions wants them while one request is open.
+    pub(super) fn want_logs(
+        self: &Arc<Self>,
+        level: LoggingLevel,
+        peer: Peer<RoleServer>,
+    ) -> WantedLogs {
+        lock(&self.levels).asked.push(level);
+        self.tell(peer);
+        WantedLogs {
+            relay: Arc::clone(self),
+            level,
+        }
+    }
+
+    /// Whether a log message of this level is for the client. One of the new revisions gets none that no request asked for; for others the
+    /// server looks at the level.
+    fn wants(&self, level: LoggingLevel) -> bool {
+        let client = self.client.borrow();
+        let is_stateless = client.as_ref().is_some_and(|client| client.is_stateless);
+        let wanted = lock(&self.levels).wanted();
+        !is_stateless || wanted.is_some_and(|wanted| wanted as u8 <= level as u8)
+    }
+
+    /// Begins to tell `peer` what the server says without being asked: to a client of the new revisions, which follows changes by a request,
+    /// its log messages alone.
     pub(in crate::serve) fn tell(self: &Arc<Self>, peer: Peer<RoleServer>) {
         let Some(mut waiting) = lock(&self.waiting).take() else {
             return;
@@ -144,6 +208,10 @@ impl Relay {
         if let Notice::Changed(change) = &notice {
             // Nobody may follow.
             drop(self.changes.send(change.clone()));
+            let client = self.client.borrow();
+            if client.as_ref().is_some_and(|client| client.is_stateless) {
+                return;
+            }
         }
         if self.notices.try_send(notice).is_err() {
             tracing::debug!("a notice of an MCP server is dropped: its client does not read them");
@@ -253,7 +321,14 @@ impl ServerListener for Relay {
         self.notice(Notice::Changed(Change::Resource(self.clean(uri))));
     }
 
+    fn log_level(&self) -> Option<LoggingLevel> {
+        lock(&self.levels).wanted()
+    }
+
     fn logged(&self, mut log: ServerLog) {
+        if !self.wants(log.level) {
+            return;
+        }
         let redactor = self.redactor();
         if let Some(logger) = &mut log.logger {
             redactor.clean(logger);

@@ -21,9 +21,11 @@ use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use zeph_core::call::CallFrame;
-use zeph_mcp::client::{CallControl, Definitions, Listed, McpError, RoundAnswer};
+use zeph_mcp::client::{
+    CallControl, Definitions, Listed, McpError, RoundAnswer, ServerListener as _,
+};
 
-use super::relay::Change;
+use super::relay::{Change, WantedLogs};
 use super::{LiveServer, NativeServer};
 use crate::audit::{PassedEnding, PassedRequest};
 use crate::serve::client::{Client, Way};
@@ -173,10 +175,45 @@ impl NativeServer {
         self.pass(context, complete).await
     }
 
-    /// Sets which messages the server logs.
-    pub(in crate::serve) async fn set_level(&self, level: LoggingLevel) -> Result<(), ErrorData> {
-        let set = self.live()?.connection.set_level(level).await;
-        set.map_err(|error| self.failed(&error))
+    /// Sets which messages the server logs, also when it is started again.
+    pub(in crate::serve) async fn set_level(
+        &self,
+        level: LoggingLevel,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.settled(context).await;
+        self.can_list()?;
+        self.relay.set_level(level);
+        match self.live() {
+            // One of the new revisions is told with each request.
+            Ok(live) if live.connection.info().is_stateless => Ok(()),
+            Ok(live) => {
+                let set = live.connection.set_level(level).await;
+                set.map_err(|error| self.failed(&error))
+            }
+            // It is told when it is there.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Has the server log for a request of the new revisions that says so, until what is returned is dropped.
+    pub(in crate::serve) async fn logs_for(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<WantedLogs> {
+        let level = context.meta.log_level()?;
+        if !Client::of(context).is_stateless {
+            return None;
+        }
+        let wanted = self.relay.want_logs(level, context.peer.clone());
+        if let Some(level) = self.relay.log_level()
+            && let Ok(live) = self.live()
+            && live.connection.sets_level()
+            && let Err(error) = live.connection.set_level(level).await
+        {
+            tracing::debug!(%error, "an MCP server does not take the level of its log");
+        }
+        Some(wanted)
     }
 
     /// Begins or ends to be told of changes of a resource.
@@ -257,6 +294,7 @@ impl NativeServer {
         F: Future<Output = Result<T, McpError>>,
     {
         self.settled(context).await;
+        let _logs = self.logs_for(context).await;
         let control = CallControl {
             cancel: context.ct.child_token(),
             ..CallControl::default()
