@@ -460,6 +460,41 @@ fn a_signal_does_not_wait_for_a_server_that_starts() {
 }
 
 #[test]
+fn what_is_kept_of_a_server_can_be_forgotten() {
+    let product = product();
+    let mut client = plain(&product);
+    client.tools();
+    client.close();
+    client.ended();
+    let trust = ["trust", "set", "server:native", "blocked", "--set"];
+    let server = "mcp.servers.native={command=\"python3\",args=[\"server.py\"]}";
+    let set = product.run(&[&trust[..], &[server]].concat());
+    assert_eq!(set.code, Some(0), "{set:?}");
+
+    let typo = product.run(&["mcp", "forget", "natives", "--yes"]);
+    assert_eq!(typo.code, Some(2), "{typo:?}");
+    assert!(typo.stderr.contains("did you mean `native`?"), "{typo:?}");
+    let configured = product.run(&["mcp", "forget", "native", "--yes", "--set", server]);
+    assert_eq!(configured.code, Some(2), "{configured:?}");
+    let told = "is in the configuration";
+    assert!(configured.stderr.contains(told), "{configured:?}");
+    let asked = product.run(&["mcp", "forget", "native"]);
+    assert_eq!(asked.code, Some(5), "{asked:?}");
+    assert!(asked.stderr.contains("`--yes`"), "{asked:?}");
+
+    let forgotten = product.run(&["mcp", "forget", "native", "--yes", "--json"]);
+    let told = forgotten.json();
+    assert_eq!(told["was_pinned"], true, "{told}");
+    assert_eq!(told["trust"], 1, "{told}");
+    let home = told["home"].as_str().unwrap();
+    assert!(forgotten.stderr.contains(home), "{forgotten:?}");
+    assert_eq!(product.run(&["mcp", "list", "--json"]).json(), json!([]));
+    assert_eq!(product.run(&["trust", "--json"]).json(), json!([]));
+    let again = product.run(&["mcp", "forget", "native", "--yes"]);
+    assert_eq!(again.code, Some(2), "{again:?}");
+}
+
+#[test]
 fn a_changed_server_is_off_until_it_is_approved() {
     let product = product();
     plain(&product).tools();

@@ -32,6 +32,7 @@ mod traffic;
 pub(crate) mod visible;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -40,7 +41,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use zeph_config::{ServerConfig, ServerTransport};
+use zeph_config::{Config, ServerConfig, ServerTransport};
 use zeph_core::category::ErrorCategory;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ServerName;
@@ -373,6 +374,14 @@ impl Servers {
             }
         })
     }
+}
+
+/// Forgets what is noted of how a server was started. Blocks.
+///
+/// Errors: of the files.
+pub(crate) fn forget_notes(config: &Config, name: &ServerName) -> io::Result<()> {
+    older::forget(config, name)?;
+    LastStart::forget(config, name)
 }
 
 /// One call among those of a server. It counts until it is dropped.

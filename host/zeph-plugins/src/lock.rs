@@ -213,6 +213,15 @@ impl Lock {
         }
     }
 
+    /// Takes the server of this name out.
+    pub(crate) fn remove_server(&mut self, name: &ServerName) -> Option<LockedServer> {
+        let idx = self
+            .servers
+            .iter()
+            .position(|server| server.name == *name)?;
+        Some(self.servers.remove(idx))
+    }
+
     /// Every name that was given to a plugin.
     pub fn names(&self) -> &BTreeMap<ToolName, PluginId> {
         &self.names

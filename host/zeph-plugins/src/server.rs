@@ -266,6 +266,16 @@ pub fn accept(lock: &Path, old: &LockedServer, now: LockedServer) -> Result<(), 
     })
 }
 
+/// Forgets what was accepted of a server: the next one of its name is a new one. Says whether there was one. Blocks.
+///
+/// Errors: the file cannot be used; then nothing is changed.
+pub fn forget(lock: &Path, name: &ServerName) -> Result<bool, LockError> {
+    if Lock::read(lock)?.server(name).is_none() {
+        return Ok(false);
+    }
+    LockFile::edit(lock, |lock| Ok(lock.remove_server(name).is_some()))
+}
+
 /// The folder of the user's configuration need not exist before something is written there.
 fn make_folder(lock: &Path) -> Result<(), LockError> {
     use std::os::unix::fs::DirBuilderExt as _;

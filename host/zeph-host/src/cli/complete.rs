@@ -35,7 +35,7 @@ const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
 type Candidates = fn() -> Vec<CompletionCandidate>;
 
 /// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
-const KNOWN: [(&str, &str, Candidates); 39] = [
+const KNOWN: [(&str, &str, Candidates); 40] = [
     ("call", "tool", tools),
     ("explain", "tool", tools),
     ("run", "provider", providers),
@@ -69,6 +69,7 @@ const KNOWN: [(&str, &str, Candidates); 39] = [
     ("mcp test", "name", servers),
     ("mcp approve", "name", servers),
     ("mcp update", "name", servers),
+    ("mcp forget", "name", pinned_servers),
     ("mcp login", "name", servers),
     ("mcp logout", "name", servers),
     ("trust reset", "tool", tools),
@@ -240,6 +241,17 @@ fn servers() -> Vec<CompletionCandidate> {
             .into_keys()
             .map(|name| (name.to_string(), String::new())),
     )
+}
+
+/// The servers that are pinned and not in the configuration.
+fn pinned_servers() -> Vec<CompletionCandidate> {
+    let Some((_, config)) = config() else {
+        return Vec::new();
+    };
+    let lock = config.mcp_lock.as_deref().map(Lock::read);
+    let pinned = lock.iter().flatten().flat_map(Lock::servers);
+    let pinned = pinned.filter(|server| !config.mcp_servers.contains_key(&server.name));
+    candidates(pinned.map(|server| (server.name.to_string(), String::new())))
 }
 
 fn providers() -> Vec<CompletionCandidate> {

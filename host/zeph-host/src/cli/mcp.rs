@@ -1,6 +1,7 @@
 //! `zeph-host mcp`: the MCP servers whose tools the host offers.
 
 mod approve;
+mod forget;
 mod info;
 mod list;
 mod login;
@@ -28,6 +29,7 @@ pub(super) fn run(context: &Context, options: Mcp) -> Result<Exit, CliError> {
         Some(McpCommand::Test(options)) => test::run(context, &options),
         Some(McpCommand::Approve(options)) => approve::run(context, &options),
         Some(McpCommand::Update(options)) => update::run(context, &options),
+        Some(McpCommand::Forget(options)) => forget::run(context, &options),
         Some(McpCommand::Login(options)) => login::run(context, &options),
         Some(McpCommand::Logout(options)) => login::forget(context, &options),
     }

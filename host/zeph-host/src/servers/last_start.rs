@@ -9,6 +9,8 @@ use zeph_config::Config;
 use zeph_core::id::ServerName;
 use zeph_core::user::run_as;
 
+use super::older;
+
 /// Most bytes of a record.
 const BYTES_MAX: u64 = 16 * 1024;
 
@@ -27,6 +29,13 @@ impl LastStart {
         let place = place(config, name)?;
         let read = run_as(config.tool_user.as_ref(), || read(&place));
         serde_json::from_slice(&read.ok().flatten()?).ok()
+    }
+
+    /// Forgets it.
+    ///
+    /// Errors: of the file.
+    pub(super) fn forget(config: &Config, name: &ServerName) -> io::Result<()> {
+        older::forget_note(config, place(config, name))
     }
 
     /// Keeps it, with the rights of the user whose place it is.

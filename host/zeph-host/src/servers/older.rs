@@ -29,17 +29,33 @@ pub(super) fn note(
     plan: &LaunchPlan,
     is_older: bool,
 ) -> io::Result<()> {
+    if !is_older {
+        return forget(config, name);
+    }
     let Some(place) = place(config, name) else {
         return Ok(());
     };
-    let change = || match is_older {
-        true => write(&place, &mark(plan)),
-        false => match fs::remove_file(&place) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        },
+    let note = || write(&place, &mark(plan));
+    run_as(config.tool_user.as_ref(), note).flatten()
+}
+
+/// Forgets it, whatever the plan.
+///
+/// Errors: of the file.
+pub(super) fn forget(config: &Config, name: &ServerName) -> io::Result<()> {
+    forget_note(config, place(config, name))
+}
+
+/// Removes a note that may not be there, with the rights of the user whose place it is.
+///
+/// Errors: of the file.
+pub(super) fn forget_note(config: &Config, place: Option<PathBuf>) -> io::Result<()> {
+    let Some(place) = place else { return Ok(()) };
+    let remove = || match fs::remove_file(&place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     };
-    run_as(config.tool_user.as_ref(), change).flatten()
+    run_as(config.tool_user.as_ref(), remove).flatten()
 }
 
 /// One that is read while it is written is of no plan.

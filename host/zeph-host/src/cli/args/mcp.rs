@@ -88,6 +88,11 @@ pub(crate) enum McpCommand {
         after_help = "Examples:\n  zeph-host mcp update files\n  zeph-host mcp update files --yes --json"
     )]
     Update(McpApprove),
+    /// Forget a server that is no longer in the configuration: its pin, its login, and what was approved for its tools
+    #[command(
+        after_help = "Examples:\n  zeph-host mcp forget files\n  zeph-host mcp forget files --yes --json"
+    )]
+    Forget(McpApprove),
     /// Log in to a remote server
     #[command(after_help = MCP_LOGIN_EXAMPLES)]
     Login(McpLogin),
@@ -126,7 +131,7 @@ pub(crate) struct McpName {
     pub(crate) json: Json,
 }
 
-/// `zeph-host mcp approve` and `update`
+/// `zeph-host mcp approve`, `update` and `forget`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct McpApprove {
     /// The server

@@ -66,7 +66,8 @@ macro_rules! mcp_examples {
   zeph-host mcp test files                           why does this one not work?
   zeph-host mcp info files --json
   zeph-host mcp approve files                        show what changed, and accept it
-  zeph-host mcp update files                         install its newest version"#
+  zeph-host mcp update files                         install its newest version
+  zeph-host mcp forget files                         it is no longer in the configuration"#
     };
 }
 
@@ -110,7 +111,8 @@ States: starting; active; changed (off until approved); failed (with the reason 
 disabled; needs login. List also shows servers that run through `zeph-host wrap` and are not in
 the configuration, without starting them: wrapped, changed, or not started; info shows what was
 accepted of one. A server that is in zeph.lock alone, because it was removed from the
-configuration, is pinned. Servers that a client starts without `wrap` are named, too.
+configuration, is pinned; forget removes that, its login, and what was approved and set for its
+tools. Servers that a client starts without `wrap` are named, too.
 
 WALLS is the sandbox around a server: full, landlock-only, seatbelt or none, with the layers that
 are missing; remote for a URL; - when it is not known. Of a wrapped server it is that of its last
@@ -122,6 +124,7 @@ JSON of list: a list of {"name", "status", "reason", "next_try_secs", "place", "
 tools, and add "accepted", "prompts", "resource_templates" and "instructions", and "left_out",
 "refused" and "stderr" of a server of the configuration. Approve:
 {"name", "changed", "approved", "changes"}. Update: {"name", "changed", "approved", "newest"}.
+Forget: {"name", "forgotten", "was_pinned", "was_logged_in", "approvals", "trust", "home"}.
 
 Exit codes:
   0    success; for test: the server is active

@@ -123,7 +123,7 @@ fn secret(config: &Config, name: &str) -> Result<String, CliError> {
     })
 }
 
-fn failed(error: LoginError) -> CliError {
+pub(super) fn failed(error: LoginError) -> CliError {
     let failed = CliError::internal(error.to_string());
     match error.hint() {
         Some(hint) => failed.hint(hint),

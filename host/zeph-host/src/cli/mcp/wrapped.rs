@@ -182,11 +182,10 @@ impl WrappedStanding {
             ));
         }
         if !self.is_wrapped() {
-            lines.push(
-                "no configuration has it, and it was not seen to be started through `zeph-host wrap`; to forget it, remove its \
-                 `[[server]]` from `zeph.lock`"
-                    .to_owned(),
-            );
+            lines.push(format!(
+                "no configuration has it, and it was not seen to be started through `zeph-host wrap`; `{program} mcp forget {name}` \
+                 removes what is kept of it"
+            ));
         }
         lines.extend_from_slice(self.missing_layers());
         lines.extend(self.files.iter().map(|file| format!("started by {file}")));
