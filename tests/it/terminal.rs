@@ -365,6 +365,20 @@ fn ctrl_z_stops_the_prompt_and_keeps_the_line() {
     assert_eq!(prompt.wait(), Some(0));
 }
 
+/// The line editor takes all that comes in one piece, and returns at the first of it that ends a line.
+#[test]
+fn what_comes_in_one_piece_is_all_used() {
+    let product = Product::new();
+    let mut prompt = Prompt::start(&product);
+    prompt.press(b"\x1b[200~bash command=\"echo fir''st\"\rbash command=\"echo sec''ond\"\x1b[201~");
+    prompt.press(b"\r");
+    prompt.until_all(&["first", "second"]);
+    prompt.press(b"ls\x03bash command=\"echo thi''rd\"\r");
+    prompt.until("third");
+    prompt.press(b"ls\x03\x04");
+    assert_eq!(prompt.wait(), Some(0));
+}
+
 #[test]
 fn ctrl_c_forgets_the_lines_that_were_typed_ahead() {
     let product = Product::new();

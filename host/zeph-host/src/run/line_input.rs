@@ -1,12 +1,13 @@
 //! Lines from the person at the terminal on standard input: a line editor, or plain lines where the terminal knows no escape sequences.
 
 use std::io::{self, BufRead as _, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use ratatui::crossterm::event::Event;
 use reedline::{
-    EditCommand, Emacs, HistoryItem, KeyCode, KeyModifiers, Keybindings, Prompt, PromptEditMode,
-    Reedline, ReedlineEvent, Signal, default_emacs_keybindings,
+    EditCommand, EditMode, Emacs, HistoryItem, KeyCode, KeyModifiers, Keybindings, Prompt,
+    PromptEditMode, Reedline, ReedlineEvent, ReedlineRawEvent, Signal, default_emacs_keybindings,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::kill_current_process_group;
@@ -38,6 +39,55 @@ pub(crate) fn keys() -> Keybindings {
     keys
 }
 
+/// What was typed behind Ctrl-C in one piece: an editor takes all that is there, and returns at Ctrl-C. None before that.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BehindInterrupt(Arc<Mutex<Option<Vec<Event>>>>);
+
+impl BehindInterrupt {
+    fn add(&self, event: &Event) {
+        let mut behind = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *behind {
+            Some(events) => events.push(event.clone()),
+            None if typed_ahead::is_interrupt(event) => *behind = Some(Vec::new()),
+            None => {}
+        }
+    }
+
+    fn take(&self) -> Vec<Event> {
+        let mut behind = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        behind.take().unwrap_or_default()
+    }
+}
+
+/// The keys of Emacs, of which what comes behind Ctrl-C is kept.
+struct KeepingEmacs {
+    keys: Emacs,
+    behind: BehindInterrupt,
+}
+
+impl EditMode for KeepingEmacs {
+    fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        let event = Event::from(event);
+        self.behind.add(&event);
+        match ReedlineRawEvent::try_from(event) {
+            Ok(event) => self.keys.parse_event(event),
+            Err(()) => ReedlineEvent::None,
+        }
+    }
+
+    fn edit_mode(&self) -> PromptEditMode {
+        self.keys.edit_mode()
+    }
+}
+
+/// How an editor reads `keys`.
+pub(crate) fn edit_mode(keys: Keybindings, behind: &BehindInterrupt) -> Box<dyn EditMode> {
+    Box::new(KeepingEmacs {
+        keys: Emacs::new(keys),
+        behind: behind.clone(),
+    })
+}
+
 /// The terminal, as lines are read from it.
 pub(crate) struct LineInput {
     /// None where the terminal knows no escape sequences.
@@ -46,22 +96,26 @@ pub(crate) struct LineInput {
     breaks: Arc<AtomicBool>,
     is_whole: fn(&str) -> bool,
     ahead: TypedAhead,
+    behind: BehindInterrupt,
 }
 
 impl LineInput {
     /// Reads with an editor, where the terminal knows escape sequences. `breaks` interrupts it. Lines are read on until they are whole.
     ///
+    /// Shape: an editor whose [`edit_mode`] has what it is given keeps what is typed behind Ctrl-C.
+    ///
     /// Errors: the terminal cannot be watched.
     pub(crate) fn open(
-        editor: impl FnOnce() -> Reedline,
+        editor: impl FnOnce(&BehindInterrupt) -> Reedline,
         breaks: Arc<AtomicBool>,
         is_whole: fn(&str) -> bool,
     ) -> io::Result<Self> {
         let watch = TerminalWatch::start(Arc::clone(&breaks))?;
         let of_editor = Arc::clone(&breaks);
+        let behind = BehindInterrupt::default();
         Ok(Self {
             editor: (!is_dumb()).then(|| {
-                let editor = editor().with_break_signal(of_editor);
+                let editor = editor(&behind).with_break_signal(of_editor);
                 // What is pasted waits for Enter.
                 editor.use_bracketed_paste(true)
             }),
@@ -69,6 +123,7 @@ impl LineInput {
             breaks,
             is_whole,
             ahead: TypedAhead::default(),
+            behind,
         })
     }
 
@@ -76,7 +131,8 @@ impl LineInput {
     ///
     /// Errors: the terminal cannot be watched.
     pub(crate) fn of_answers(breaks: Arc<AtomicBool>) -> io::Result<Self> {
-        let editor = || Reedline::create().with_edit_mode(Box::new(Emacs::new(keys())));
+        let editor =
+            |_: &BehindInterrupt| Reedline::create().with_edit_mode(Box::new(Emacs::new(keys())));
         Self::open(editor, breaks, |_| true)
     }
 
@@ -104,6 +160,11 @@ impl LineInput {
     /// Forgets the lines that were typed ahead, as the terminal does at Ctrl-C.
     pub(crate) fn forget(&mut self) {
         self.ahead = TypedAhead::default();
+    }
+
+    /// Has these lines be the next ones, as if they had been typed ahead.
+    pub(crate) fn put(&mut self, lines: Vec<String>) {
+        self.ahead.put(lines);
     }
 
     /// Waits for a line; one that was typed while nothing read is the next. Blocks.
@@ -136,7 +197,10 @@ impl LineInput {
                 Signal::HostCommand(_) => {
                     kill_current_process_group(rustix::process::Signal::TSTP)?;
                 }
-                signal => return Ok(signal),
+                signal => {
+                    self.ahead.add_events(&self.behind.take());
+                    return Ok(signal);
+                }
             }
         }
     }

@@ -97,7 +97,7 @@ pub(crate) async fn serve(
     let is_ending = Arc::new(AtomicBool::new(false));
     // At the prompt nobody else hears it, and the terminal has to be given back in order.
     let ending = EndWatch::start(&is_ending)?;
-    let editor = || editor::new(host.clone(), &options, news);
+    let editor = |behind: &_| editor::new(host.clone(), &options, news, behind);
     let mut input = LineInput::open(editor, is_ending, continuation::is_whole)?;
     interrupts.with_terminal(input.watch());
     let n_tools = match host.plugins().is_settled {
@@ -154,6 +154,14 @@ async fn serve_lines(
                 Some(ends) => return Ok(Left::Interrupted(ends)),
             }
             typed = prompt_input::read(&line, &host.whole_catalog());
+        }
+        if typed.is_err() {
+            let catalog = host.whole_catalog();
+            let is_line = |text: &str| prompt_input::read(text, &catalog).is_ok();
+            if let Some(lines) = continuation::several(&line, is_line) {
+                input.put(lines);
+                continue;
+            }
         }
         let tools = host.catalog();
         match typed {

@@ -72,6 +72,12 @@ fn is_readable(terminal: impl AsFd, patience: &Timespec) -> io::Result<bool> {
     Ok(came.contains(PollFlags::IN) && !came.intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
+/// Whether a key is Ctrl-C.
+pub(crate) fn is_interrupt(event: &Event) -> bool {
+    let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    *event == Event::Key(key)
+}
+
 /// A line that was typed before it was asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypedLine {
@@ -113,6 +119,18 @@ impl TypedAhead {
             true => Ok(self.lines.pop_front()),
             false => Ok(None),
         }
+    }
+
+    /// Puts whole lines before those that are there.
+    pub(crate) fn put(&mut self, lines: Vec<String>) {
+        for line in lines.into_iter().rev() {
+            self.lines.push_front(TypedLine::Line(line));
+        }
+    }
+
+    /// Adds what a line editor read and did not use.
+    pub(crate) fn add_events(&mut self, events: &[Event]) {
+        events.iter().for_each(|event| self.add_event(event));
     }
 
     /// Takes what follows the last line.
@@ -158,6 +176,9 @@ impl TypedAhead {
         match (key.code, key.modifiers) {
             (KeyCode::Enter, _) | (KeyCode::Char('j'), KeyModifiers::CONTROL) => self.end_line(),
             (KeyCode::Char('c' | 'u'), KeyModifiers::CONTROL) => self.rest.clear(),
+            (KeyCode::Char('d'), KeyModifiers::CONTROL) if self.rest.is_empty() => {
+                self.lines.push_back(TypedLine::End);
+            }
             (KeyCode::Char(letter), KeyModifiers::NONE | KeyModifiers::SHIFT) => {
                 self.rest.push(letter);
             }
@@ -206,5 +227,22 @@ mod tests {
         let expect = ["a\nb", "read \u{e4}", "", "last"];
         assert_eq!(lines, expect.map(|line| TypedLine::Line(line.to_owned())));
         assert_eq!(ahead.rest(), "ha");
+    }
+
+    #[test]
+    fn what_follows_an_interrupt_is_kept() {
+        let mut ahead = TypedAhead::default();
+        let key = |letter, modifiers| Event::Key(KeyEvent::new(KeyCode::Char(letter), modifiers));
+        ahead.add_events(&[
+            key('a', KeyModifiers::NONE),
+            key('d', KeyModifiers::CONTROL),
+            key('c', KeyModifiers::CONTROL),
+            key('d', KeyModifiers::CONTROL),
+        ]);
+        ahead.put(vec!["one".to_owned(), "two".to_owned()]);
+        let lines: Vec<TypedLine> = ahead.lines.drain(..).collect();
+        let [one, two] = ["one", "two"].map(|line| TypedLine::Line(line.to_owned()));
+        assert_eq!(lines, [one, two, TypedLine::End]);
+        assert_eq!(ahead.rest(), "");
     }
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{
-    ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, KeyCode, KeyModifiers,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
-    ReedlineMenu, Signal, Span, Suggestion,
+    ColumnarMenu, Completer, CompletionResult, EditCommand, KeyCode, KeyModifiers, MenuBuilder,
+    Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
+    Span, Suggestion,
 };
 
 use super::ChatOptions;
 use super::command::COMMANDS;
 use crate::run::interrupt::{EndWatch, Interruption, Interrupts};
 use crate::run::line_history::LineHistory;
-use crate::run::line_input::{self, LineInput};
+use crate::run::line_input::{self, BehindInterrupt, LineInput};
 
 /// Lines that are kept.
 const HISTORY_LINES_MAX: usize = 1_000;
@@ -49,7 +49,11 @@ impl ChatInput {
     pub(super) fn open(options: &ChatOptions, interrupts: &mut Interrupts) -> io::Result<Self> {
         let is_ending = Arc::new(AtomicBool::new(false));
         let ending = EndWatch::start(&is_ending)?;
-        let lines = LineInput::open(|| editor(options), Arc::clone(&is_ending), |_| true)?;
+        let lines = LineInput::open(
+            |behind| editor(options, behind),
+            Arc::clone(&is_ending),
+            |_| true,
+        )?;
         interrupts.with_terminal(lines.watch());
         Ok(Self {
             lines,
@@ -84,7 +88,7 @@ impl ChatInput {
     }
 }
 
-fn editor(options: &ChatOptions) -> Reedline {
+fn editor(options: &ChatOptions, behind: &BehindInterrupt) -> Reedline {
     let mut keys = line_input::keys();
     let complete = ReedlineEvent::UntilFound(vec![
         ReedlineEvent::Menu(MENU.to_owned()),
@@ -98,7 +102,7 @@ fn editor(options: &ChatOptions) -> Reedline {
         directory: options.directory.clone(),
     };
     let editor = Reedline::create()
-        .with_edit_mode(Box::new(Emacs::new(keys)))
+        .with_edit_mode(line_input::edit_mode(keys, behind))
         .with_completer(Box::new(completer))
         .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
         .with_quick_completions(true)

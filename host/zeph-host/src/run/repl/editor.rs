@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use reedline::{
-    ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, KeyCode, KeyModifiers,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    ColumnarMenu, DefaultHinter, EditCommand, ExternalPrinter, KeyCode, KeyModifiers, MenuBuilder,
+    Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
     ReedlineEvent, ReedlineMenu,
 };
 
@@ -13,7 +13,7 @@ use super::continuation::WholeJson;
 use super::{EditorOptions, without_history};
 use crate::host::Host;
 use crate::run::line_history::LineHistory;
-use crate::run::line_input;
+use crate::run::line_input::{self, BehindInterrupt};
 
 /// Lines that are kept. More than a person scrolls through, and a file of some hundred kilobytes.
 const HISTORY_LINES_MAX: usize = 2_000;
@@ -21,7 +21,12 @@ const HISTORY_LINES_MAX: usize = 2_000;
 const MENU: &str = "completions";
 
 /// The editor. A history that cannot be kept is a note, not an error.
-pub(super) fn new(host: Host, options: &EditorOptions, news: ExternalPrinter<String>) -> Reedline {
+pub(super) fn new(
+    host: Host,
+    options: &EditorOptions,
+    news: ExternalPrinter<String>,
+    behind: &BehindInterrupt,
+) -> Reedline {
     let mut keys = line_input::keys();
     let complete = ReedlineEvent::UntilFound(vec![
         ReedlineEvent::Menu(MENU.to_owned()),
@@ -37,7 +42,7 @@ pub(super) fn new(host: Host, options: &EditorOptions, news: ExternalPrinter<Str
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
     let menu = ColumnarMenu::default().with_name(MENU);
     let editor = Reedline::create()
-        .with_edit_mode(Box::new(Emacs::new(keys)))
+        .with_edit_mode(line_input::edit_mode(keys, behind))
         .with_completer(Box::new(Completion::new(host, options.directory.clone())))
         .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
         .with_quick_completions(true)
