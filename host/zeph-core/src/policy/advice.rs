@@ -12,6 +12,12 @@ const RULES_MAX: usize = 4;
 /// Longest command line that is offered as a rule of its own.
 const EXACT_CHARS_MAX: usize = 200;
 
+/// Programs whose arguments say what is removed, overwritten or ended: a rule for the name would allow them to do that to anything.
+const ABOUT_ARGUMENTS: [&str; 20] = [
+    "chgrp", "chmod", "chown", "cp", "dd", "install", "kill", "killall", "ln", "mv", "pkill", "rm",
+    "rmdir", "rsync", "setfacl", "shred", "tee", "truncate", "unlink", "xargs",
+];
+
 /// The rules that would allow the parts and the writes nothing allows, or the very text when it holds what cannot be known.
 pub(super) fn rules(
     directory: &Path,
@@ -46,9 +52,10 @@ fn exact_rule(text: &str) -> Option<String> {
 }
 
 /// `cargo build --release` → `bash:cargo build*`, `ls -l` → `bash:ls *`, `make` → `bash:make`. Where options of the program stand before what
-/// it is to do, a rule for its name would allow anything: `git -C a push` → `bash:git -C a push`.
+/// it is to do, or what it does it to is all that matters, a rule for its name would allow anything: `git -C a push` → `bash:git -C a push`,
+/// `rm -r out` → `bash:rm -r out`.
 fn of_part(part: &LinePart<'_>) -> String {
-    if part.without_globals.is_some()
+    if (part.without_globals.is_some() || is_about_arguments(&part.command.name))
         && let Some(rule) = exact_rule(&part.text.given)
     {
         return rule;
@@ -59,6 +66,11 @@ fn of_part(part: &LinePart<'_>) -> String {
         Some(word) if is_subcommand(word) => format!("{SHELL}:{name} {word}*"),
         Some(_) => format!("{SHELL}:{name} *"),
     }
+}
+
+fn is_about_arguments(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    ABOUT_ARGUMENTS.contains(&name)
 }
 
 /// `> src/a` → `write:src/a`. A path in the directory where relative patterns start is written as one of them.

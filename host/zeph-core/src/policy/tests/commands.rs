@@ -329,6 +329,8 @@ fn a_refusal_offers_what_would_allow_it() {
             "--allow 'bash:cd x*' --allow bash:make",
         ),
         (plain("git -C x push"), "--allow 'bash:git -C x push'"),
+        (plain("rm -rf build"), "--allow 'bash:rm -rf build'"),
+        (plain("/bin/rm build"), "--allow 'bash:/bin/rm build'"),
         (
             bash("eval 'a*'", "eval a* | ?"),
             r"--allow 'bash:eval '\''a\*'\'''",
