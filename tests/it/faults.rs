@@ -41,6 +41,23 @@ fn a_broken_configuration_is_named_by_file_line_and_key() {
     }
 }
 
+/// The signal that comes with it would end the process (exit code 153) without a word.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the shell of a person")]
+fn a_limit_on_the_size_of_files_is_told() {
+    let product = Product::new();
+    let host = product.command(&["call", "bash", "command=true"]);
+    let mut limited = std::process::Command::new("bash");
+    limited.args(["-c", r#"ulimit -f 10; exec "$0" "$@""#]);
+    limited.arg(host.get_program()).args(host.get_args());
+    limited.env_clear().current_dir(&product.work);
+    limited.envs(host.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = limited.output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code().is_some_and(|code| code < 128), "{ran:?}");
+    assert!(said.contains("error: "), "{said}");
+}
+
 #[test]
 fn a_project_file_cannot_widen() {
     let product = Product::new();

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use zeph_core::capability::FsGrant;
+use zeph_core::failure::chain;
 use zeph_core::id::{Digest, PluginId};
 use zeph_core::limit::CallLimits;
 use zeph_core::text::plain_line;
@@ -275,7 +276,8 @@ async fn list_strategies(
 
 /// No grant at all, for the time in which a plugin says what it offers.
 fn nothing(limits: CallLimits) -> Result<CallGrant, String> {
-    let nothing = FsPolicy::new(&FsGrant::default()).map_err(|error| error.to_string())?;
+    let nothing = FsPolicy::new(&FsGrant::default());
+    let nothing = nothing.map_err(|error| chain(&error, REASON_CHARS_MAX))?;
     Ok(CallGrant {
         fs: Arc::new(nothing),
         limits: CallLimits {

@@ -62,7 +62,7 @@ use self::args::{CliArgs, CliCommand, FrequentArgs};
 use self::context::Context;
 use self::error::CliError;
 use self::exit::Exit;
-use crate::heap;
+use crate::{heap, process};
 
 /// The program: runs the command line of this process with the tools that come with the host, and ends the process.
 pub fn main() -> ExitCode {
@@ -82,6 +82,7 @@ fn run_line(components: Vec<Component>) -> Exit {
     if let Some(compiled) = zeph_engine::compile_if_asked(&typed) {
         return compiled.map_or(Exit::Failure, |()| Exit::Success);
     }
+    process::outlive_file_limit();
     // Before anything else in the process can.
     let operator = Operator::claim();
     match complete::answer(&typed) {

@@ -35,6 +35,23 @@ pub(crate) fn own() -> HostProcess {
     }
 }
 
+/// Makes a file that grows beyond what this process may write (`ulimit -f`) a failure of the write: the signal that comes with it would end
+/// the process without a word. Programs that it starts do not inherit that.
+#[expect(
+    unsafe_code,
+    reason = "no library does it without a thread that waits for the signal"
+)]
+pub(crate) fn outlive_file_limit() {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    // SAFETY: the structure is plain numbers, for which zeros are valid; the handler does nothing at all.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGXFSZ, &raw const action, std::ptr::null_mut());
+    }
+}
+
 /// The name of this machine.
 pub(crate) fn machine() -> String {
     PidScope::own().machine

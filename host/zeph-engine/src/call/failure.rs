@@ -60,6 +60,19 @@ pub(super) fn crashed(message: String) -> ToolFailure {
     )
 }
 
+/// Whether the operating system refused what the engine needed, such as memory. Its errors have no common type.
+fn is_of_machine(cause: &str) -> bool {
+    cause.contains("(os error ")
+}
+
+fn of_machine(cause: &str) -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::ServerError,
+        ErrorPhase::Execution,
+        format!("this machine did not give what the plugin needs to run: {cause}"),
+    )
+}
+
 /// The limit of the engine's own that a guest met, if it did. The engine has types for few of these errors.
 fn exhausted(error: &wasmtime::Error, limits: CallLimits) -> Option<String> {
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
@@ -98,6 +111,9 @@ pub(super) fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimit
     }
     let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
         let cause = one_line(&error.root_cause().to_string(), CAUSE_CHARS_MAX);
+        if is_of_machine(&cause) {
+            return of_machine(&cause);
+        }
         return crashed(format!("the plugin broke its contract: {cause}"));
     };
     let said = match log.last_words() {
@@ -109,4 +125,34 @@ pub(super) fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimit
         wasmtime::Trap::UnreachableCodeReached => format!("the plugin crashed{said}"),
         other => format!("the plugin crashed ({other}){said}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use zeph_core::category::ErrorCategory;
+    use zeph_core::id::PluginId;
+
+    use super::failure;
+    use crate::limiter::LIMITS_MAX;
+    use crate::log::GuestLog;
+
+    #[test]
+    fn what_the_machine_lacks_is_no_fault_of_the_plugin() {
+        let log = GuestLog::new(PluginId("p".to_owned()), 1_000);
+        let told = |error: wasmtime::Error| failure(&error, &log, LIMITS_MAX);
+        let machine = told(io::Error::from_raw_os_error(12).into());
+        assert_eq!(machine.category, ErrorCategory::ServerError);
+        assert!(
+            machine.message.contains("Cannot allocate memory"),
+            "{machine:?}"
+        );
+        assert!(!machine.message.contains("contract"), "{machine:?}");
+        let contract = told(wasmtime::Error::msg("wrong type"));
+        assert!(
+            contract.message.contains("broke its contract"),
+            "{contract:?}"
+        );
+    }
 }

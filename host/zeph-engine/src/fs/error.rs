@@ -154,9 +154,13 @@ pub enum FsPolicyError {
         reason: &'static str,
     },
     /// The kernel's view of open files is missing, so nothing could be checked after opening.
-    #[error("cannot name open files: `/proc` is not mounted")]
+    #[error("cannot name open files{}", if is_missing(source) { ": `/proc` is not mounted" } else { "" })]
     NoNames {
         /// What the operating system said.
         source: std::io::Error,
     },
+}
+
+fn is_missing(source: &std::io::Error) -> bool {
+    source.kind() == std::io::ErrorKind::NotFound
 }
