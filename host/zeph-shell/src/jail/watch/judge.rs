@@ -25,6 +25,10 @@ const PROBED: [&str; 5] = [
     "/etc/resolv.conf",
 ];
 
+/// How often a look from the root of a run is repeated that the kernel gave up because something was renamed or mounted meanwhile, wherever on
+/// the machine.
+const LOOKS_MAX: usize = 128;
+
 /// Directories of version control, which lie in what they are of.
 const CONTROL: [&str; 5] = [".git", ".hg", ".jj", ".sl", ".svn"];
 
@@ -203,9 +207,7 @@ impl Judge {
         match &self.sight {
             Sight::Root(None) => None,
             Sight::Root(Some(root)) => {
-                let flags = OFlags::PATH | OFlags::CLOEXEC;
-                let resolve = ResolveFlags::IN_ROOT;
-                match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
+                match look_from(root, path) {
                     Ok(there) => {
                         let about = rustix::fs::fstatvfs(&there).ok()?;
                         Some(!about.f_flag.contains(StatVfsMountFlags::RDONLY))
@@ -310,6 +312,19 @@ fn want(thread: &StoppedThread<'_>, wish: Wish) -> Want {
     }
 }
 
+/// Opens what a process sees at `path` whose root is `root`. With `..` in the path, the kernel gives up where a rename or a mount came between.
+fn look_from(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let look = || rustix::fs::openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
+    for _ in 1..LOOKS_MAX {
+        match look() {
+            Err(rustix::io::Errno::AGAIN) => {}
+            done => return done,
+        }
+    }
+    look()
+}
+
 fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, path, flags, Mode::empty())
@@ -319,3 +334,6 @@ fn as_path(bytes: &[u8]) -> &Path {
     use std::os::unix::ffi::OsStrExt as _;
     Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
+
+#[cfg(test)]
+mod tests;
