@@ -183,9 +183,9 @@ impl Aftermath {
     /// What git would run that goes on with a rebase, and would not have run before, is taken out of its files.
     fn new_steps(&self, sweep: &Sweep) -> Vec<AftermathFinding> {
         let loose = self.loose.iter().map(|loose| &loose.path);
-        let gits = rebase::directories(&self.guarded, loose.chain(&sweep.repositories));
+        let steps = rebase::steps(&self.guarded, loose.chain(&sweep.repositories));
         let mut new: BTreeMap<PathBuf, Vec<Vec<u8>>> = BTreeMap::new();
-        for (file, line) in rebase::steps(&gits).difference(&self.steps) {
+        for (file, line) in steps.difference(&self.steps) {
             new.entry(file.clone()).or_default().push(line.clone());
         }
         let mut findings = Vec::new();

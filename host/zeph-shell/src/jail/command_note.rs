@@ -236,7 +236,7 @@ fn changed_since(survey: &Survey, begin_ns: i64) -> BTreeSet<PathBuf> {
         let mut found = gitruns::of_work(work, roots, &nothing);
         for git in new_repositories::directories(work) {
             found.extend(gitruns::of_directory(&git, roots, &nothing));
-            found.extend(rebase::steps([&git]).into_iter().map(|(file, _)| file));
+            found.extend(rebase::steps_in(&git).into_iter().map(|(file, _)| file));
         }
         found
     });

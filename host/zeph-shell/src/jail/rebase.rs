@@ -33,7 +33,7 @@ type Lines = fn(&[u8]) -> Vec<Vec<u8>>;
 
 /// The git directories of which steps are looked for: those in which nothing that git obeys can be changed, and those of `loose`
 /// repositories.
-pub(super) fn directories<'a>(
+fn directories<'a>(
     guarded: impl IntoIterator<Item = &'a PathBuf>,
     loose: impl IntoIterator<Item = &'a PathBuf>,
 ) -> BTreeSet<PathBuf> {
@@ -48,12 +48,17 @@ pub(super) fn directories<'a>(
         .collect()
 }
 
-/// What git would run in these git directories.
-pub(super) fn steps<'a>(gits: impl IntoIterator<Item = &'a PathBuf>) -> BTreeSet<RebaseStep> {
-    gits.into_iter().flat_map(|git| steps_in(git)).collect()
+/// What git would run in their git directories.
+pub(super) fn steps<'a>(
+    guarded: impl IntoIterator<Item = &'a PathBuf>,
+    loose: impl IntoIterator<Item = &'a PathBuf>,
+) -> BTreeSet<RebaseStep> {
+    let gits = directories(guarded, loose);
+    gits.iter().flat_map(|git| steps_in(git)).collect()
 }
 
-fn steps_in(git: &Path) -> Vec<RebaseStep> {
+/// What git would run in one.
+pub(super) fn steps_in(git: &Path) -> Vec<RebaseStep> {
     let mut found = Vec::new();
     for (name, lines) in [
         (TODO, exec_lines as Lines),

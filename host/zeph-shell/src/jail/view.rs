@@ -18,7 +18,7 @@ use super::aftermath::AftermathFinding;
 use super::commits::CommitWatch;
 use super::explain::ForeignRoot;
 use super::git::OutsideGit;
-use super::gitconfig::Missing;
+use super::gitconfig::{CleanConfig, Missing};
 use super::mount::{Mode, Mount, within_any};
 use super::new_repositories::Loose;
 use super::path_rules::PathRules;
@@ -117,7 +117,9 @@ fn certificate_files<'a>(
 
 /// Paths of the host that are shown as they are, those of the `system` among them.
 pub(super) fn visible(policy: &JailPolicy, system: Vec<Mount>, roots: &Roots) -> Vec<PathBuf> {
-    base(policy, system, roots, &home(policy, roots)).visible
+    let home = home(policy, roots);
+    // Nothing of the configuration of git is a path of the host.
+    base(policy, system, roots, (&home, CleanConfig::default())).visible
 }
 
 /// Makes the view of the full jail over the mounts of the `system`, with a file of `certificates` if there are some.
@@ -134,7 +136,8 @@ pub(super) fn make(
     let all: Vec<&PathBuf> = roots.writable.iter().chain(&roots.readable).collect();
     let sockets = sockets::of(survey, &all);
     let (places, outside) = held(roots, survey, &sockets.served)?;
-    let base = base(policy, system, roots, &home);
+    let config = git_config(policy, roots, &home);
+    let base = base(policy, system, roots, (&home, config));
     let mut mounts = base.mounts;
     let mut visible = base.visible;
     mounts.extend(
@@ -188,7 +191,7 @@ pub(super) fn make(
         mounts,
         rules,
         watched: places.watched,
-        steps: rebase::steps(&rebase::directories(&places.guarded, &places.loose)),
+        steps: rebase::steps(&places.guarded, &places.loose),
         commits: CommitWatch::begin(base.missing, &places.guarded),
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
@@ -291,7 +294,10 @@ pub(super) fn alone(
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
     let (places, outside) = places(roots, survey, (&Doors::all(survey), None));
-    let base = base(policy, system, roots, &home);
+    // What is mounted elsewhere is written into the place of the run here.
+    let mut config = git_config(policy, roots, scratch);
+    let files = std::mem::take(&mut config.files);
+    let base = base(policy, system, roots, (&home, config));
     let mut around = PathRules::new(roots);
     for path in &base.visible {
         let access = match roots.writable.contains(path) {
@@ -317,7 +323,7 @@ pub(super) fn alone(
             .map(|path| rule(path, PathAccess::Read)),
     );
     rules.push(rule(scratch, PathAccess::Write));
-    for (path, bytes) in git_config(policy, roots, scratch).files {
+    for (path, bytes) in files {
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.and_then(|()| std::fs::write(&path, bytes))
             .map_err(JailError::system("write the configuration of git"))?;
@@ -345,7 +351,9 @@ pub(super) fn looked_at(
     scratch: &Path,
 ) -> View {
     let (places, _) = places(roots, survey, (&Doors::all(survey), None));
-    let base = base(policy, system, roots, &home(policy, roots));
+    let home = home(policy, roots);
+    let config = git_config(policy, roots, &home);
+    let base = base(policy, system, roots, (&home, config));
     View {
         visible: base.visible,
         ..looked(places, (roots, survey), (Vec::new(), base.missing), scratch)
@@ -373,7 +381,7 @@ fn looked(
         checks: Vec::new(),
         rules: Vec::new(),
         watched: places.watched,
-        steps: rebase::steps(&rebase::directories(&places.guarded, &places.loose)),
+        steps: rebase::steps(&places.guarded, &places.loose),
         commits: CommitWatch::begin(missing, &places.guarded),
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),

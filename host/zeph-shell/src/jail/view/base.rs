@@ -38,19 +38,18 @@ pub(super) fn temporary(roots: &Roots, home: &Path) -> Option<PathBuf> {
     is_fixed.then(|| home.join(".tmp"))
 }
 
-/// The `system`, the private places, the toolchains, the directories of the policy.
+/// The `system`, the private places, the toolchains, the directories of the policy, and the configuration of git.
 pub(super) fn base(
     policy: &JailPolicy,
     system: Vec<Mount>,
     roots: &Roots,
-    home: &Path,
+    (home, config): (&Path, CleanConfig),
 ) -> BaseView {
     let mut mounts = system;
     mounts.extend(private_places(policy, home));
     mounts.extend(temporary(roots, home).map(Mount::Directory));
     let tools = toolchain::mounts(policy, Some(home), &roots.writable);
     mounts.extend(tools);
-    let config = git_config(policy, roots, home);
     let files = config.files.into_iter();
     mounts.extend(files.map(|(path, bytes)| Mount::File {
         path,
