@@ -101,6 +101,9 @@ fn tools_plugins_and_languages_are_known() {
     check(&product, &["run", "--allow", "wri"], &["write"]);
     check(&product, &["audit", "query", "--tool", "ba"], &["bash"]);
     check(&product, &["plugin", "info", "m"], &["mine"]);
+    check(&product, &["plugin", "info", ""], &["mine", "scrape"]);
+    check(&product, &["filter", "--", "tru"], &["true"]);
+    check(&product, &["wrap", "--name", "x", "--", "tru"], &["true"]);
     check(&product, &["plugin", "disable", ""], &["mine"]);
     check(&product, &["audit", "query", "--plugin", ""], &["mine"]);
     check(
@@ -154,7 +157,10 @@ fn what_the_store_holds_is_known() {
 fn keys_of_tools_and_settings_are_known_and_paths_behind_them() {
     let product = Product::new();
     product.file("notes.txt", "a").file("next/b.txt", "b");
-    let table: [(&[&str], &[&str]); 11] = [
+    let table: [(&[&str], &[&str]); 14] = [
+        (&["filter", "--", "ls", "no"], &["notes.txt"]),
+        (&["filter", "--", "./no"], &["./notes.txt"]),
+        (&["run", "@no"], &["@notes.txt"]),
         (&["call", "read", "pa"], &["path="]),
         (&["call", "read", "path="], &[".", "next/", "notes.txt"]),
         (&["call", "read", "path=no"], &["notes.txt"]),

@@ -52,13 +52,13 @@ const KNOWN: [(&str, &str, Candidates); 40] = [
     ("token revoke", "name", stored::tokens),
     ("tools show", "name", tools),
     ("audit query", "tool", tools),
-    ("audit query", "plugin", plugins),
+    ("audit query", "plugin", all_plugins),
     ("audit query", "category", categories),
-    ("plugin info", "name", plugins),
+    ("plugin info", "name", all_plugins),
     ("plugin remove", "name", plugins),
-    ("plugin grant", "name", plugins),
-    ("plugin revoke", "name", plugins),
-    ("plugin suggest", "name", plugins),
+    ("plugin grant", "name", all_plugins),
+    ("plugin revoke", "name", all_plugins),
+    ("plugin suggest", "name", all_plugins),
     ("plugin approve", "name", plugins),
     ("plugin update", "name", plugins),
     ("plugin disable", "name", plugins),
@@ -82,7 +82,11 @@ const KNOWN: [(&str, &str, Candidates); 40] = [
 type Continuations = fn(&OsStr) -> Vec<CompletionCandidate>;
 
 /// Arguments of several parts: the command (the program itself for global options), the argument's identifier, and what follows the part that is typed.
-const PARTED: [(&str, &str, Continuations); 7] = [
+const PARTED: [(&str, &str, Continuations); 11] = [
+    ("filter", "command", values::command_line),
+    ("filters why", "command", values::command_line),
+    ("wrap", "command", values::command_line),
+    ("run", "prompt", values::prompt),
     ("call", "arguments", values::arguments),
     ("explain", "arguments", values::arguments),
     ("explain", "allow", values::allow),
@@ -232,6 +236,13 @@ fn plugins() -> Vec<CompletionCandidate> {
     let locks = config().map_or_else(Vec::new, |(_, config)| locks(&config));
     let plugins = locks.iter().flat_map(Lock::plugins);
     candidates(plugins.map(|plugin| (plugin.name.to_string(), String::new())))
+}
+
+/// Those of the program, too.
+fn all_plugins() -> Vec<CompletionCandidate> {
+    let own = Component::first_party().into_iter();
+    let own = candidates(own.map(|component| (component.name.to_owned(), String::new())));
+    own.into_iter().chain(plugins()).collect()
 }
 
 fn servers() -> Vec<CompletionCandidate> {

@@ -1,6 +1,8 @@
 //! What follows a key, a tool or a colon: candidates for a word of which a part is typed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs;
 
 use clap::ArgMatches;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
@@ -109,6 +111,49 @@ pub(super) fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
     starting_with(candidates(named), current)
 }
 
+/// A command line behind `--`: its program, of those on the search path, then paths.
+pub(super) fn command_line(current: &OsStr) -> Vec<CompletionCandidate> {
+    let line = std::env::args_os().skip_while(|word| word != "--").skip(1);
+    let n_words = line.skip_while(|word| word != "--").skip(1).count();
+    let start = current.to_string_lossy();
+    match n_words > 1 || start.contains('/') {
+        true => printable(PathCompleter::any().complete(current)).collect(),
+        false => candidates(
+            programs(&start)
+                .into_iter()
+                .map(|name| (name, String::new())),
+        ),
+    }
+}
+
+/// The names of programs on the search path that begin with `start`.
+fn programs(start: &str) -> BTreeSet<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let search_path = zeph_config::variable("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&search_path).collect::<Vec<_>>();
+    let entries = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
+    let named = entries.flatten().flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        // Links are followed.
+        let about = || fs::metadata(entry.path()).ok();
+        let runs = |about: fs::Metadata| about.is_file() && about.permissions().mode() & 0o111 != 0;
+        (name.starts_with(start) && about().is_some_and(runs)).then_some(name)
+    });
+    named.collect()
+}
+
+/// A prompt: a file that it attaches, behind `@`.
+pub(super) fn prompt(current: &OsStr) -> Vec<CompletionCandidate> {
+    let file = current.to_str().and_then(|word| word.strip_prefix('@'));
+    let (Some(file), Some((_, config))) = (file, config()) else {
+        return Vec::new();
+    };
+    paths(&config, "@", file)
+}
+
 fn starting_with(mut all: Vec<CompletionCandidate>, start: &str) -> Vec<CompletionCandidate> {
     all.retain(|one| one.get_value().to_string_lossy().starts_with(start));
     all
@@ -120,7 +165,12 @@ fn paths(config: &Config, before: &str, rest: &str) -> Vec<CompletionCandidate> 
     if let Some(root) = config.file.roots.first() {
         completer = completer.current_dir(&root.path);
     }
-    let paths = completer.complete(OsStr::new(rest)).into_iter();
-    let paths = paths.filter(|path| path.get_value().to_str().is_some_and(is_printable));
+    let paths = printable(completer.complete(OsStr::new(rest)));
     paths.map(|path| path.add_prefix(before)).collect()
+}
+
+/// Those that can stand on a line.
+fn printable(paths: Vec<CompletionCandidate>) -> impl Iterator<Item = CompletionCandidate> {
+    let paths = paths.into_iter();
+    paths.filter(|path| path.get_value().to_str().is_some_and(is_printable))
 }
