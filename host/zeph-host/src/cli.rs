@@ -99,6 +99,9 @@ fn run_line(components: Vec<Component>) -> Exit {
         Ok(args) => args,
         Err(error) => return refuse(&error, &typed),
     };
+    if let Some(file) = &args.global.config {
+        out::name_config(file);
+    }
     let quiet = args.global.quiet > 0;
     let is_json_run = matches!(&args.command, CliCommand::Run(options) if options.json);
     match dispatch(args, components, operator) {

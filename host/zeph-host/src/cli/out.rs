@@ -2,14 +2,29 @@
 //!
 //! A closed standard output ends the command silently. A closed standard error is ignored.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::OnceLock;
 
 use clap::builder::styling::Style;
 use serde::Serialize;
 
+use zeph_plugins::refusal::quoted;
+
 use super::error::{CliError, CliErrorKind};
 use crate::run::render::{BOLD, DIM, RED, YELLOW, escape};
+
+/// The option that names the configuration file, where one was typed: commands in messages have it, too.
+static CONFIG: OnceLock<String> = OnceLock::new();
+
+/// Has the commands in messages name `file`, the configuration that was typed.
+pub(crate) fn name_config(file: &Path) {
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    // There is one command line.
+    drop(CONFIG.set(format!("--config {}", quoted(&path.to_string_lossy()))));
+}
 
 /// Writes bytes as they are.
 pub(crate) fn data(text: &str) -> Result<(), CliError> {
@@ -63,7 +78,8 @@ pub(crate) fn note(text: &str) {
 
 /// A remark without a label.
 pub(crate) fn remark(text: &str) {
-    line(&format!("{DIM}{}{DIM:#}\n", escape(text)));
+    let text = with_config(text, CONFIG.get());
+    line(&format!("{DIM}{}{DIM:#}\n", escape(&text)));
 }
 
 /// Text for standard error as it is, colours included.
@@ -108,9 +124,54 @@ pub(crate) fn width_of(stream: impl AsFd) -> Option<usize> {
 }
 
 fn tell(style: Style, label: &str, text: &str) {
-    line(&format!("{style}{label}{style:#} {}\n", escape(text)));
+    let text = with_config(text, CONFIG.get());
+    line(&format!("{style}{label}{style:#} {}\n", escape(&text)));
+}
+
+/// A message whose commands have `option`, but for those that name a configuration themselves.
+fn with_config<'t>(text: &'t str, option: Option<&String>) -> Cow<'t, str> {
+    const COMMAND: &str = "`zeph-host ";
+    let Some(option) = option.filter(|_| text.contains(COMMAND)) else {
+        return Cow::Borrowed(text);
+    };
+    let mut parts = text.split(COMMAND);
+    let mut named = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        named.push_str(COMMAND);
+        if !part.starts_with("--config ") {
+            named.push_str(option);
+            named.push(' ');
+        }
+        named.push_str(part);
+    }
+    Cow::Owned(named)
 }
 
 fn line(text: &str) {
     drop(anstream::stderr().lock().write_all(text.as_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_config;
+
+    #[test]
+    fn commands_in_messages_name_the_configuration() {
+        let option = "--config /c.toml".to_owned();
+        for (text, expected) in [
+            ("nothing to run", "nothing to run"),
+            ("`zeph-host` runs", "`zeph-host` runs"),
+            (
+                "`zeph-host doctor`, or `zeph-host mcp test a` says why",
+                "`zeph-host --config /c.toml doctor`, or `zeph-host --config /c.toml mcp test a` says why",
+            ),
+            (
+                "`zeph-host --config /d.toml doctor`",
+                "`zeph-host --config /d.toml doctor`",
+            ),
+        ] {
+            assert_eq!(with_config(text, Some(&option)), expected);
+            assert_eq!(with_config(text, None), text);
+        }
+    }
 }
