@@ -1,6 +1,8 @@
 //! The indexes of the configuration, and those of a bundle: fetched, checked with the keys of the operator, and remembered, so that an older
 //! one shows.
 
+mod earlier;
+
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -117,6 +119,8 @@ impl<'a> IndexReader<'a> {
     ) -> Result<OpenedIndex, CliError> {
         let now_ms = now_ms();
         let seen = self.store.seen_index(source.clone()).await?;
+        let signers = &self.config.plugins.signatures.signers;
+        let seen = seen.map(|seen| earlier::with_keys(seen, signers, now_ms));
         let trust = self.trust(&source, seen.map(mark), now_ms);
         let (index, mark) = Index::open(&document, &signature, &trust, now_ms)
             .map_err(|error| refused(&source, &error))?;
