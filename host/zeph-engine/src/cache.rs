@@ -45,6 +45,9 @@ struct Seal {
     changed: (i64, i64),
 }
 
+/// What the engine says of a component that is too large for a slot, for which it has no type.
+const NO_ROOM: &str = "does not fit in pooling allocator requirements";
+
 impl ArtifactCache {
     pub(crate) fn new(
         dir: Option<PathBuf>,
@@ -62,7 +65,7 @@ impl ArtifactCache {
 
     /// The artifact of the component with this digest; none when it has to be compiled.
     pub(crate) fn get(&self, wasm: &wasmtime::Engine, digest: Digest) -> Option<Component> {
-        load(wasm, &self.path(digest)?)
+        load(wasm, &self.path(digest)?)?.ok()
     }
 
     /// Whether the artifact of the component with this digest is there as it was written. That it can be used is found out by loading it.
@@ -86,8 +89,8 @@ impl ArtifactCache {
             return just_made(wasm, &compile()?);
         };
         let _only_one = lock(&path);
-        if let Some(component) = load(wasm, &path) {
-            return Ok(component);
+        if let Some(loaded) = load(wasm, &path) {
+            return loaded;
         }
         let name = self.name(digest);
         let from_others = self.shared.as_ref().and_then(|shared| shared.get(&name));
@@ -119,7 +122,7 @@ impl ArtifactCache {
         }
         prune::prune(path, &self.engine_key);
         match load(wasm, path) {
-            Some(component) => Ok(component),
+            Some(loaded) => loaded,
             None => just_made(wasm, artifact),
         }
     }
@@ -165,7 +168,10 @@ fn is_sealed(path: &Path) -> bool {
     is_ours && Seal::of(&meta).to_text() == recorded
 }
 
-fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
+/// The component of an artifact; none when there is no artifact that can be used.
+///
+/// Errors: it is as it was written, and this engine has no room for such a component.
+fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<wasmtime::Result<Component>> {
     if !is_sealed(path) {
         return None;
     }
@@ -174,7 +180,9 @@ fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
     #[expect(unsafe_code, reason = "loading native code; see SAFETY")]
     let loaded = unsafe { Component::deserialize_file(wasm, path) };
     match loaded {
-        Ok(component) => Some(component),
+        Ok(component) => Some(Ok(component)),
+        // To compile it again would change nothing.
+        Err(error) if error.to_string().contains(NO_ROOM) => Some(Err(error)),
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "a cached component is not usable and is compiled again");
             None

@@ -12,7 +12,7 @@ use crate::id::CallId;
 pub enum LearnedCause {
     /// A person marked the result of its last call as unacceptable.
     Revoked,
-    /// Rules refused its last call.
+    /// Its last call was refused, by rules or by a person.
     Refused,
     /// Its last call tried what had not been granted.
     Violated,
@@ -89,7 +89,7 @@ impl fmt::Display for SequenceOrigin {
         };
         match cause {
             LearnedCause::Revoked => write!(f, "learned from call {call}, which a person revoked"),
-            LearnedCause::Refused => write!(f, "learned from call {call}, which rules refused"),
+            LearnedCause::Refused => write!(f, "learned from call {call}, which was refused"),
             LearnedCause::Violated => {
                 write!(
                     f,
