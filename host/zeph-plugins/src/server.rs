@@ -146,10 +146,8 @@ impl ServerDefinitions {
     /// Whether `now` says nothing that is not said here. Fewer tools are nothing that a person has to look at, and a server whose tools come
     /// and go is what was accepted as long as each of them was.
     fn covers(&self, now: &Self) -> bool {
-        let has_tool = |tool: &Tool| {
-            let mut known = self.tools.iter();
-            known.any(|known| own_tool(known) == own_tool(tool))
-        };
+        let known: Vec<Value> = self.tools.iter().map(own_tool).collect();
+        let has_tool = |tool: &Tool| known.contains(&own_tool(tool));
         let mut others = now.others.iter();
         (now.instructions.is_none() || now.instructions == self.instructions)
             && now.tools.iter().all(has_tool)

@@ -8,6 +8,7 @@ mod standing;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use semver::Version;
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::id::{Digest, Pin, PluginId};
 use zeph_core::manifest::{Manifest, Want};
@@ -15,6 +16,7 @@ use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Plugin;
 
 use super::definitions::Definitions;
+use super::lock::version_of_tag;
 use super::record::ComponentInfo;
 
 pub(crate) use self::standing::{CandidateState, FolderLock, PluginCandidate};
@@ -115,6 +117,11 @@ pub struct ProgramParts {
 }
 
 impl VettedPlugin {
+    /// The version that its file says it is.
+    pub fn version(&self) -> Option<Version> {
+        version_of_tag(self.about.version.as_deref()?)
+    }
+
     /// A plugin of the program. Grants are bound to its name alone: another version of it comes with another version of the program,
     /// which its operator has chosen.
     pub fn of_program(plugin: Plugin, manifest: LazyManifest) -> Self {

@@ -3,7 +3,6 @@
 use serde_json::json;
 use zeph_plugins::diff::{UpdateRisk, yanked_warning};
 use zeph_plugins::keeper::locked;
-use zeph_plugins::lock::version_of_tag;
 use zeph_plugins::manage::approval;
 use zeph_plugins::set::PluginStanding;
 
@@ -77,7 +76,7 @@ async fn yanked(
         return Ok(None);
     };
     let indexes = indexes::usable(context, host.config()).await?;
-    let said = good.about.version.as_deref().and_then(version_of_tag);
+    let said = good.version();
     let yanked = indexes::yanked(&indexes, &locked(&standing.path, good, now_ms()), said);
     Ok(yanked.map(|reason| yanked_warning(&reason)))
 }

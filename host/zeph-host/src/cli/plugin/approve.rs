@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use zeph_core::id::PluginId;
 use zeph_plugins::diff::{UpdateRisk, yanked_warning};
-use zeph_plugins::lock::version_of_tag;
 use zeph_plugins::manage::approval::{self, ChangedPlugin};
 use zeph_plugins::manage::carrying;
 use zeph_plugins::manage::holdings::Holdings;
@@ -43,8 +42,7 @@ pub(super) fn run(context: &Context, typed: &PluginApprove) -> Result<Exit, CliE
             return Ok(Exit::Success);
         };
         let indexes = indexes::usable(context, host.config()).await?;
-        let said = approval.good.about.version.as_deref();
-        let said = said.and_then(version_of_tag);
+        let said = approval.good.version();
         if let Some(reason) = indexes::yanked(&indexes, &approval.new, said) {
             let changes = &mut approval.changes;
             changes.warn(UpdateRisk::Yanked, &yanked_warning(&reason));

@@ -147,7 +147,7 @@ fn refused(source: &ComponentSource, problems: &[String]) -> CliError {
 ///
 /// Errors: they differ.
 fn must_be_tagged_so(reference: &Reference, good: &VettedPlugin) -> Result<(), CliError> {
-    let own = good.about.version.as_deref().and_then(version_of_tag);
+    let own = good.version();
     let tagged = reference.tag().and_then(version_of_tag);
     match (tagged, own) {
         (Some(tagged), Some(own)) if tagged.cmp_precedence(&own).is_ne() => Err(CliError::user(format!(

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use zeph_artifact::bundle::Bundle;
 use zeph_config::Config;
 use zeph_plugins::diff::{UpdateRisk, yanked_warning};
-use zeph_plugins::lock::{Lock, LockedPlugin, version_of_tag};
+use zeph_plugins::lock::{Lock, LockedPlugin};
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::sync::{
     Adoption, AdoptionItem, SyncAction, SyncFolder, SyncItem, SyncPlan,
@@ -189,7 +189,7 @@ async fn found(
         )));
     }
     let source = theirs.source().cloned();
-    let said = good.about.version.as_deref().and_then(version_of_tag);
+    let said = good.version();
     let new = LockedPlugin {
         provenance: source.map(|source| update::provenance(source, None, &vouched)),
         ..theirs.clone()

@@ -160,7 +160,10 @@ async fn of_file(
         true => voucher.problem_of_installed(folder, old).await,
         false => None,
     };
-    Ok((!is_same || renews.is_some()).then_some(NextPlugin {
+    if is_same && renews.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(NextPlugin {
         source: PluginSource::File {
             path: path.to_owned(),
         },

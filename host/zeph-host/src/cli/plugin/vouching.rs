@@ -48,8 +48,7 @@ impl Vouched {
 
     /// The versions that its signer and it itself say it is.
     pub(super) fn versions(&self) -> Vec<Version> {
-        let own = self.good.about.version.as_deref();
-        let said = own.and_then(version_of_tag);
+        let said = self.good.version();
         self.signed_version().into_iter().chain(said).collect()
     }
 
