@@ -442,9 +442,9 @@ impl Connection {
 
     /// Sets which log messages the server sends, unless it was told the same last.
     ///
-    /// Errors: any of [`McpError`]; `NotOffered` where [`sets_level`](Self::sets_level) says no.
+    /// Errors: any of [`McpError`]; `NotOffered` from revision 2026-07-28 on, which has no such request.
     pub async fn set_level(&self, level: LoggingLevel) -> Result<(), McpError> {
-        if !self.sets_level() {
+        if self.info().is_stateless {
             return Err(McpError::NotOffered("to set the level of its log"));
         }
         let mut told = self.0.level.lock().await;
