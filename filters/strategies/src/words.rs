@@ -4,7 +4,7 @@
 //! bytes at every second or third place, as the shortest word allows, are looked up in a table, and only where they are part
 //! of a word is the word compared. What a word means is the caller's business.
 //!
-//! There are two tables. The first one only says whether some word holds three bytes exactly as they stand in the text; it
+//! There are two tables. The first one only says whether some word holds three bytes nearly as they stand in the text; it
 //! takes three instructions to ask and says no at nearly every place. The second one has the words. A process that filters one
 //! output makes both for it, so a word costs an entry for each place of it that is looked up, and no memory of its own.
 
@@ -13,9 +13,10 @@ use crate::block::places;
 /// Bytes looked up at once.
 const GRAM_BYTES: usize = 3;
 
-/// Entries of the first table, as a power of two: it fits the fastest cache, and few of some hundred grams, each in upper and
-/// lower case, share an entry.
-const MAY_BITS: u32 = 15;
+/// Entries of the first table, as a power of two: one for two bytes and the lowest bits of the third. A smaller table of hashes takes
+/// longer, though it fits the fastest cache: hundreds of words, each in upper and lower case, fill an eighth of it, and each place that
+/// shares an entry with a gram of one is a branch that is not foreseen. Of this one a text of a language touches little.
+const MAY_BITS: u32 = 19;
 
 /// Entries of the second table, as a power of two.
 const TABLE_BITS: u32 = 14;
@@ -38,7 +39,7 @@ pub struct Words {
     words: Vec<(Vec<u8>, Case)>,
     /// Bytes from one place that is looked at to the next: no word is short enough to lie between them.
     step: usize,
-    /// For each hash of a gram, whether it is one of a word.
+    /// For each [`prefix`] of a gram, whether it is one of a word.
     may: Box<[u8; 1 << MAY_BITS]>,
     /// The first entry of each hash of a gram in lower case, counted from 1; 0 where there is none.
     table: Box<[u16; 1 << TABLE_BITS]>,
@@ -163,7 +164,8 @@ impl Words {
         let mut made = Self {
             words: Vec::new(),
             step: shortest.map_or(1, |n| (n - GRAM_BYTES + 1).min(STEP_MAX)),
-            may: Box::new([0; 1 << MAY_BITS]),
+            // Not made on the stack and moved: most of it is never touched.
+            may: (vec![0; 1 << MAY_BITS].try_into()).expect("bug: the length is that of the type"),
             table: Box::new([0; 1 << TABLE_BITS]),
             pairs: [0; 1 << PAIR_BITS],
             has_pairs: false,
@@ -222,7 +224,7 @@ impl Words {
         for a in spellings(gram[0]) {
             for b in spellings(gram[1]) {
                 for c in spellings(gram[2]) {
-                    self.may[hash([a, b, c, 0])] = 1;
+                    self.may[prefix([a, b, c, 0])] = 1;
                 }
             }
         }
@@ -304,7 +306,7 @@ impl Words {
         let places = (0..n_places(STEP, WINDOW)).rev();
         places.fold(0, |found: u64, place| {
             let there = window[place * STEP..].first_chunk();
-            let may = there.map_or(0, |there| u64::from(self.may[hash(*there)]));
+            let may = there.map_or(0, |there| u64::from(self.may[prefix(*there)]));
             found * 2 + may
         })
     }
@@ -399,13 +401,10 @@ const GRAM_BITS: u32 = 24;
 /// Bits of two bytes.
 const PAIR_BYTES_BITS: u32 = 16;
 
-/// Where the gram that some bytes begin with stands in the first table. The last byte is not part of it: multiplying shifts it
-/// out. In 64 bits, because several products of 32 bits would be made together, which takes longer than one by one.
+/// Where the gram that some bytes begin with stands in the first table.
 #[inline]
-fn hash(bytes: [u8; LOADED_BYTES]) -> usize {
-    let bytes = u64::from(u32::from_le_bytes(bytes));
-    let product = bytes.wrapping_mul(RATIO << (u64::BITS - GRAM_BITS));
-    (product >> (u64::BITS - MAY_BITS)) as usize
+fn prefix(bytes: [u8; LOADED_BYTES]) -> usize {
+    (u32::from_le_bytes(bytes) & ((1 << MAY_BITS) - 1)) as usize
 }
 
 /// Where a gram stands in the second table, upper and lower case alike.
