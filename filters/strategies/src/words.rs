@@ -236,10 +236,10 @@ impl Words {
     /// Limits: linear, no allocation.
     #[inline]
     pub fn each(&self, text: &[u8], found: impl FnMut(Hit) -> usize) {
-        // The window of each step is as long as the places in it: 16 where long texts are searched, and 8 for single lines.
+        // The window of each step is as long as the places in it: 32 where long texts are searched, and 8 or 16 for single lines.
         match self.step {
             1 => self.each_in_steps::<1, 19>(text, found),
-            2 => self.each_in_steps::<2, 34>(text, found),
+            2 => self.each_in_steps::<2, 66>(text, found),
             3 => self.each_in_steps::<3, 25>(text, found),
             _ => self.each_in_steps::<STEP_MAX, 32>(text, found),
         }
