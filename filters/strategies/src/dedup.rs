@@ -22,7 +22,7 @@ use crate::{
 };
 pub use normal::normalise;
 use normal::normalise_loosely;
-use record::Record;
+use record::{Line, Record};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -126,22 +126,23 @@ impl Groups {
         let mut n_bytes = 0;
         // The last record that is like none before it.
         let mut last_new = 0;
-        let mut ahead = lines.iter().enumerate().peekable();
-        while let Some((line_idx, line)) = ahead.next() {
-            let mut record = Record::of(line);
+        let mut ahead = lines.iter().map(Line::of).enumerate().peekable();
+        while let Some((line_idx, first)) = ahead.next() {
+            let line = first.whole;
+            let mut record = Record::of(first);
             let mut is_diagnostic = lines.severity(line_idx).is_some();
             let mut places = line_idx..line_idx + 1;
-            let is_single = !ahead.peek().is_some_and(|(_, next)| record.takes(next));
+            let is_single = !(ahead.peek()).is_some_and(|(_, next)| record.takes(*next));
             if is_single && !is_diagnostic && !line.starts_with([' ', '\t']) {
                 normalise_loosely(line, &mut normal);
             } else {
                 normalise(line, &mut normal);
             }
-            while let Some((next_idx, next)) = ahead.next_if(|(_, next)| record.takes(next)) {
+            while let Some((next_idx, next)) = ahead.next_if(|(_, next)| record.takes(*next)) {
                 record.add(next);
                 places.end = next_idx + 1;
                 is_diagnostic |= lines.severity(next_idx).is_some();
-                normalise(next, &mut of_line);
+                normalise(next.whole, &mut of_line);
                 normal.push('\n');
                 normal.push_str(&of_line);
             }

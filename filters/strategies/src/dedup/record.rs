@@ -3,10 +3,36 @@
 //! It is told line by line, behind what `docker compose` and `journald` put before each line. Where sources interleave, the parts of a
 //! record are not put together.
 
-use crate::text::{depth, is_blank, is_number, trim_start};
+use crate::text::{is_number, trim_start};
 
 /// Bytes of a line within which the name and the number of a process end.
 const NAME_BYTES_MAX: usize = 160;
+
+/// A line, taken apart once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) whole: &'a str,
+    /// Who wrote it: `web-1  | text`, `May  1 10:00:00 host shop[812]: text`; empty for other lines.
+    source: &'a str,
+    /// What it wrote, without the blanks before it.
+    said: &'a str,
+    /// How many of these there are.
+    depth: usize,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn of(whole: &'a str) -> Self {
+        let found = service(whole).or_else(|| process(whole));
+        let (source, text) = found.unwrap_or(("", whole));
+        let said = trim_start(text);
+        Self {
+            whole,
+            source,
+            said,
+            depth: text.len() - said.len(),
+        }
+    }
+}
 
 /// A record, of which the lines so far are known.
 #[derive(Debug)]
@@ -32,9 +58,8 @@ enum RecordKind {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn of(line: &'a str) -> Self {
-        let (source, text) = split(line);
-        let said = trim_start(text);
+    pub(super) fn of(line: Line<'a>) -> Self {
+        let said = line.said;
         let kind = if said.starts_with("Traceback (most recent call last)") {
             RecordKind::Traceback
         } else if said.starts_with("goroutine ") {
@@ -43,9 +68,9 @@ impl<'a> Record<'a> {
             RecordKind::Indented
         };
         Self {
-            source,
+            source: line.source,
             kind,
-            depth: text.len() - said.len(),
+            depth: line.depth,
             n_lines: 1,
             is_inside: false,
         }
@@ -57,45 +82,41 @@ impl<'a> Record<'a> {
     }
 
     /// Whether the next line belongs to it.
-    pub(super) fn takes(&self, next: &str) -> bool {
-        // Nearly all lines of most logs: no place for them is looked for.
+    pub(super) fn takes(&self, next: Line<'_>) -> bool {
+        let Line {
+            whole,
+            source,
+            said,
+            depth,
+        } = next;
+        // Nearly all lines of most logs.
         let may_be = self.kind != RecordKind::Indented || self.n_lines > 1;
-        if self.source.is_empty() && !may_be && !next.starts_with([' ', '\t', 'C', 'S']) {
+        if self.source.is_empty() && !may_be && !whole.starts_with([' ', '\t', 'C', 'S']) {
             return false;
         }
-        let (source, text) = split(next);
-        if source != self.source || is_blank(text) {
+        if source != self.source || said.is_empty() {
             return false;
         }
-        let said = trim_start(text);
-        let depth = text.len() - said.len();
-        let is_more = ["Caused by: ", "Suppressed: "]
-            .iter()
-            .any(|start| said.starts_with(start));
+        let is_more = || said.starts_with("Caused by: ") || said.starts_with("Suppressed: ");
         let is_end = || said.starts_with(['}', ']', ')']) && depth == self.depth;
         let is_message = self.kind == RecordKind::Traceback && depth == self.depth;
         depth > self.depth
-            || is_more
+            || is_more()
             || self.kind == RecordKind::Goroutine
             || (self.is_inside && (is_end() || is_message))
     }
 
     /// Adds the next line.
-    pub(super) fn add(&mut self, next: &str) {
-        let (_, text) = split(next);
+    pub(super) fn add(&mut self, next: Line<'_>) {
         self.n_lines += 1;
-        self.is_inside = depth(text) > self.depth;
+        self.is_inside = next.depth > self.depth;
     }
 }
 
-/// The source of a line and what it wrote: `web-1  | text`, `May  1 10:00:00 host shop[812]: text`; without a source for other lines.
-fn split(line: &str) -> (&str, &str) {
-    let found = service(line).or_else(|| process(line));
-    found.unwrap_or(("", line))
-}
-
 fn service(line: &str) -> Option<(&str, &str)> {
-    let (name, rest) = line.split_once(' ')?;
+    // By bytes: nearly no line has a bar there.
+    let end = memchr::memchr(b' ', line.as_bytes())?;
+    let (name, rest) = line.split_at(end);
     let rest = rest.trim_start_matches(' ').strip_prefix('|')?;
     (!name.is_empty()).then(|| (name, rest.strip_prefix(' ').unwrap_or(rest)))
 }
