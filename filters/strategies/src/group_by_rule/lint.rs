@@ -7,6 +7,7 @@
 mod message;
 mod parse;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -46,15 +47,27 @@ struct Report<'a> {
     group_of: Vec<u32>,
     /// Whether a note can tell each finding.
     fit_note: Vec<bool>,
+    /// Which of the messages that are remembered each finding has, or [`NO_MESSAGE`].
+    message_of: Vec<u16>,
     /// Of each group, which names in its message vary.
     varying: Vec<Vec<bool>>,
     /// What the findings of each group are called, once it is needed.
     names: Vec<OnceCell<String>>,
-    /// What stands behind the place of findings that were told, by their words.
-    own_names: HashMap<Message<'a>, String, RandomState>,
+    /// What stands behind the place of findings that were told, by their message.
+    own_names: Vec<Option<String>>,
+    /// Findings below the name of their file that are told at its end, by group.
+    section: Vec<Vec<u32>>,
+    /// The groups of these, in order.
+    section_groups: Vec<u32>,
     pieces: Vec<Piece>,
     told: Vec<Range<usize>>,
+    /// Room for the words of a note.
+    list: String,
+    entry: String,
 }
+
+/// For a finding whose message is not remembered.
+const NO_MESSAGE: u16 = u16::MAX;
 
 impl<'a> Report<'a> {
     fn of(output: &'a str, findings: &'a [Finding<'a>]) -> Self {
@@ -62,13 +75,17 @@ impl<'a> Report<'a> {
         let mut groups: Vec<Vec<u32>> = Vec::new();
         let mut group_of = Vec::with_capacity(findings.len());
         let mut fit_note = Vec::with_capacity(findings.len());
+        let mut message_of = Vec::with_capacity(findings.len());
         let mut template = String::new();
-        let mut known: HashMap<Message<'a>, (u32, bool), RandomState> = HashMap::default();
+        // Looked for once for each finding: most of it is hashing what they say.
+        let mut known: HashMap<Message<'a>, u16, RandomState> = HashMap::default();
+        let mut messages: Vec<(u32, bool)> = Vec::new();
         // A text has no more findings than bytes.
         for (finding, finding_idx) in findings.iter().zip(0..) {
             let message = finding.message(output);
             let same = message.and_then(|message| known.get(&message).copied());
-            let (group_idx, fits) = same.unwrap_or_else(|| {
+            let told = same.and_then(|message_idx| messages.get(usize::from(message_idx)).copied());
+            let (group_idx, fits) = told.unwrap_or_else(|| {
                 let fits = write_template(output, finding, &mut template);
                 let group_idx = by_template.get(&template).copied().unwrap_or_else(|| {
                     let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
@@ -76,54 +93,71 @@ impl<'a> Report<'a> {
                     groups.push(Vec::new());
                     next
                 });
-                if let Some(message) = message.filter(|_| known.len() < KNOWN_MAX) {
-                    known.insert(message, (group_idx, fits));
-                }
                 (group_idx, fits)
+            });
+            let message_idx = same.unwrap_or_else(|| {
+                let next = u16::try_from(messages.len()).ok();
+                let new = message.zip(next.filter(|_| messages.len() < KNOWN_MAX));
+                new.map_or(NO_MESSAGE, |(message, next)| {
+                    known.insert(message, next);
+                    messages.push((group_idx, fits));
+                    next
+                })
             });
             // Without a file, a place is two numbers.
             let is_plain = !finding.has_path() || !has_control(finding.place(output));
             fit_note.push(fits && is_plain);
             groups[group_idx as usize].push(finding_idx);
             group_of.push(group_idx);
+            message_of.push(message_idx);
         }
-        let of_group =
-            |group: &Vec<u32>| varying(output, group.iter().map(|idx| &findings[*idx as usize]));
+        // The same words again hold the same names.
+        let mut is_seen = vec![false; messages.len()];
+        let mut is_new = |finding_idx: usize| {
+            let seen = is_seen.get_mut(usize::from(message_of[finding_idx]));
+            !seen.is_some_and(|seen| std::mem::replace(seen, true))
+        };
+        let varying = groups.iter().map(|group| {
+            let new = group.iter().map(|finding_idx| *finding_idx as usize);
+            let new = new.filter(|finding_idx| is_new(*finding_idx));
+            varying(output, new.map(|finding_idx| &findings[finding_idx]))
+        });
         Self {
-            varying: groups.iter().map(of_group).collect(),
+            varying: varying.collect(),
             output,
             fit_note,
             names: vec![OnceCell::new(); groups.len()],
-            own_names: HashMap::default(),
+            own_names: vec![None; messages.len()],
+            section: vec![Vec::new(); groups.len()],
+            section_groups: Vec::new(),
             findings,
             groups,
             group_of,
+            message_of,
             pieces: Vec::new(),
             told: Vec::new(),
+            list: String::new(),
+            entry: String::new(),
         }
     }
 
     fn write(&mut self, lines: &Lines<'_>) {
-        // Findings below the name of their file that are told at its end.
-        let mut section = Vec::new();
         let mut at = 0;
         for (finding_idx, finding) in self.findings.iter().enumerate() {
             let own = finding.lines();
-            self.write_others(lines, at..own.start, &mut section);
-            if self.add(finding_idx, finding) {
-                section.push(finding_idx);
-            }
+            self.write_others(lines, at..own.start);
+            self.add(finding_idx, finding);
             at = own.end;
         }
-        self.write_others(lines, at..lines.len(), &mut section);
-        self.close(&mut section);
+        self.write_others(lines, at..lines.len());
+        self.close();
     }
 
     /// Shows lines that are no findings: all but blank ones.
-    fn write_others(&mut self, lines: &Lines<'_>, others: Range<usize>, section: &mut Vec<usize>) {
+    fn write_others(&mut self, lines: &Lines<'_>, others: Range<usize>) {
         for line_idx in others {
             if is_file(lines, line_idx) {
-                self.close(section);
+                self.close();
             }
             if !is_blank(lines.at(line_idx)) {
                 keep(&mut self.pieces, line_idx);
@@ -131,41 +165,45 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Shows a finding unless a note tells it; whether that note is the one at the end of its file.
-    fn add(&mut self, finding_idx: usize, finding: &Finding<'_>) -> bool {
-        let group = &self.groups[self.group_of[finding_idx] as usize];
+    /// Shows a finding unless a note tells it: that at the end of its file, or one below the first that says the same.
+    fn add(&mut self, finding_idx: usize, finding: &Finding<'_>) {
+        let group_idx = self.group_of[finding_idx];
+        let group = &self.groups[group_idx as usize];
         let is_first = group[0] as usize == finding_idx;
         if !is_first && self.fit_note[finding_idx] {
             for line_idx in finding.shown() {
                 push_line(&mut self.told, line_idx);
             }
-            return !finding.has_path();
+            if !finding.has_path() {
+                let of_group = &mut self.section[group_idx as usize];
+                if of_group.is_empty() {
+                    self.section_groups.push(group_idx);
+                }
+                of_group.extend(u32::try_from(finding_idx));
+            }
+            return;
         }
         for line_idx in finding.shown() {
             keep(&mut self.pieces, line_idx);
         }
         if is_first && finding.has_path() {
-            let others = group[1..].iter().map(|idx| *idx as usize);
-            let others: Vec<_> = others.filter(|idx| self.fit_note[*idx]).collect();
-            self.note(&others, |n| format!("{n} more"));
+            let others = group[1..].iter().copied();
+            let others: Vec<u32> = others.filter(|idx| self.fit_note[*idx as usize]).collect();
+            self.note(&others, |n| format!("{n} more").into());
         }
-        false
     }
 
     /// Tells the findings of one file whose message stands somewhere above, by message.
-    fn close(&mut self, section: &mut Vec<usize>) {
-        let mut by_group: Vec<(usize, Vec<usize>)> = Vec::new();
-        for finding_idx in section.drain(..) {
-            let group_idx = self.group_of[finding_idx] as usize;
-            match by_group.iter_mut().find(|(idx, _)| *idx == group_idx) {
-                Some((_, findings)) => findings.push(finding_idx),
-                None => by_group.push((group_idx, vec![finding_idx])),
-            }
-        }
-        for (group_idx, findings) in by_group {
+    fn close(&mut self) {
+        for group_idx in std::mem::take(&mut self.section_groups) {
+            let group_idx = group_idx as usize;
+            // The room for them is used again.
+            let mut findings = std::mem::take(&mut self.section[group_idx]);
             let name = self.names[group_idx].get_or_init(|| self.name(group_idx));
             let name = name.clone();
-            self.note(&findings, |_| name.clone());
+            self.note(&findings, |_| name.as_str().into());
+            findings.clear();
+            self.section[group_idx] = findings;
         }
     }
 
@@ -188,28 +226,26 @@ impl<'a> Report<'a> {
     }
 
     /// Notes on findings: their places, each with what differs from the first that says the same.
-    fn note(&mut self, findings: &[usize], name: impl Fn(usize) -> String) {
+    fn note<'n>(&mut self, findings: &[u32], name: impl Fn(usize) -> Cow<'n, str>) {
         let Some(first) = findings.first() else {
             return;
         };
-        let varying = &self.varying[self.group_of[*first] as usize];
-        let between = if varying.contains(&true) { ", " } else { " " };
-        let (mut list, mut n, mut entry) = (String::new(), 0, String::new());
+        let group_idx = self.group_of[*first as usize] as usize;
+        let has_own = self.varying[group_idx].contains(&true);
+        let between = if has_own { ", " } else { " " };
+        let mut list = std::mem::take(&mut self.list);
+        let mut entry = std::mem::take(&mut self.entry);
+        let mut n = 0;
+        let note = |list: &str, n: usize| Piece::Note([&name(n), ": ", list].concat());
         for finding_idx in findings {
-            let finding = &self.findings[*finding_idx];
+            let finding_idx = *finding_idx as usize;
             entry.clear();
-            entry.push_str(finding.place(self.output));
-            if varying.contains(&true) {
-                write_own(
-                    self.output,
-                    finding,
-                    varying,
-                    (&mut self.own_names, &mut entry),
-                );
+            entry.push_str(self.findings[finding_idx].place(self.output));
+            if has_own {
+                self.push_own(finding_idx, &mut entry);
             }
             if n > 0 && list.len() + entry.len() + 2 * between.len() > NOTE_BYTES {
-                self.pieces
-                    .push(Piece::Note(format!("{}: {list}", name(n))));
+                self.pieces.push(note(&list, n));
                 list.clear();
                 n = 0;
             }
@@ -219,29 +255,26 @@ impl<'a> Report<'a> {
             list.push_str(&entry);
             n += 1;
         }
-        self.pieces
-            .push(Piece::Note(format!("{}: {list}", name(n))));
+        self.pieces.push(note(&list, n));
+        list.clear();
+        (self.list, self.entry) = (list, entry);
     }
-}
 
-/// Adds to an entry what differs from the first that says the same. The same words were told before, mostly.
-fn write_own<'a>(
-    output: &'a str,
-    finding: &Finding<'a>,
-    varying: &[bool],
-    (known, entry): (&mut HashMap<Message<'a>, String, RandomState>, &mut String),
-) {
-    let message = finding.message(output);
-    if let Some(own) = message.and_then(|message| known.get(&message)) {
-        entry.push_str(own);
-        return;
-    }
-    let start = entry.len();
-    for name in own_names(output, finding, varying) {
-        entry.push(' ');
-        entry.push_str(name);
-    }
-    if let Some(message) = message.filter(|_| known.len() < KNOWN_MAX) {
-        known.insert(message, entry[start..].to_owned());
+    /// Adds to an entry what differs from the first that says the same. The same words were told before, mostly.
+    fn push_own(&mut self, finding_idx: usize, entry: &mut String) {
+        let known = usize::from(self.message_of[finding_idx]);
+        if let Some(Some(own)) = self.own_names.get(known) {
+            entry.push_str(own);
+            return;
+        }
+        let start = entry.len();
+        let varying = &self.varying[self.group_of[finding_idx] as usize];
+        for name in own_names(self.output, &self.findings[finding_idx], varying) {
+            entry.push(' ');
+            entry.push_str(name);
+        }
+        if let Some(known) = self.own_names.get_mut(known) {
+            *known = Some(entry[start..].to_owned());
+        }
     }
 }

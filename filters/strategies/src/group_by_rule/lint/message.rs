@@ -1,11 +1,8 @@
 //! What two findings of a rule have in common: the message without names in quotes and numbers.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
-use foldhash::fast::RandomState;
-
-use super::parse::{Finding, Message};
+use super::parse::Finding;
 use crate::block::{BLOCK_BYTES, Block, Lanes, alphanumeric, bits, padded, places};
 use crate::group_by_rule::is_place;
 use crate::has_control;
@@ -56,17 +53,7 @@ where
         all_names(output, finding, |name| first.push(name));
     }
     let mut varying = vec![false; first.len()];
-    let mut seen: HashSet<Message<'a>, RandomState> = HashSet::default();
     for finding in findings {
-        // The same words again hold the same names.
-        if let Some(message) = finding.message(output) {
-            if seen.contains(&message) {
-                continue;
-            }
-            if seen.len() < KNOWN_MAX {
-                seen.insert(message);
-            }
-        }
         let mut known = first.iter().zip(&mut varying);
         all_names(output, finding, |name| {
             if let Some((first, varies)) = known.next() {
