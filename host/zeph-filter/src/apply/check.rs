@@ -31,19 +31,7 @@ pub(super) fn check(
     for piece in &selection.pieces {
         if let Piece::Note(note) = piece {
             check_note(note)?;
-            let places = |word: &&str| is_place(word);
-            if !may_hold_place(note) {
-                continue;
-            }
-            // A list of places is taken apart in half the time where it is ASCII, as nearly all are.
-            match note.is_ascii() {
-                true => named.extend(
-                    (note.split_ascii_whitespace().filter(may_be_place))
-                        .map(bare)
-                        .filter(places),
-                ),
-                false => named.extend(note.split_whitespace().map(bare).filter(places)),
-            }
+            named.extend(places_in(note, false));
         }
     }
     if let Some(place) = first_missing(named, lines) {
@@ -126,14 +114,19 @@ fn first_missing<'n>(mut missing: HashSet<&'n str>, lines: &Lines<'_>) -> Option
 const TIME_BYTES: usize = "{\"Time\":\"".len();
 
 /// The places in a line. In a line of JSON, one inside a string is one too.
-///
-/// Only around a colon with a digit behind it: taking every line apart into words is slow, and few hold a place.
 fn places(line: &str) -> impl Iterator<Item = &str> {
     let is_event = line.starts_with('{');
     // An event of `go test` begins with its time, which is no place.
     let time = line.strip_prefix("{\"Time\":\"");
     let n_time = time.and_then(|time| memchr::memchr(b'"', time.as_bytes()));
     let line = n_time.map_or(line, |n| &line[TIME_BYTES + n..]);
+    places_in(line, is_event)
+}
+
+/// The places in a text; whether one inside a string is one, too.
+///
+/// Only around a colon with a digit behind it: taking every line apart into words is slow, and few hold a place.
+fn places_in(line: &str, is_event: bool) -> impl Iterator<Item = &str> {
     let colons = memchr::memchr_iter(b':', line.as_bytes());
     let colons = colons.filter(|at| line.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit));
     // What has several colons is told once.
@@ -151,12 +144,25 @@ fn places(line: &str) -> impl Iterator<Item = &str> {
 
 /// What stands around a byte between white space, or in a string between quotes and escapes, too.
 fn part_around(line: &str, at: usize, is_string: bool) -> Range<usize> {
-    let is_edge = |c: char| c.is_whitespace() || (is_string && c == '"');
-    let start = line[..at].rfind(is_edge);
-    let start = start.map_or(0, |start| {
-        start + line[start..].chars().next().map_or(1, char::len_utf8)
-    });
-    let end = line[at..].find(is_edge).map_or(line.len(), |n| at + n);
+    // By bytes: nearly all are ASCII.
+    let bytes = line.as_bytes();
+    let is_edge = |byte: &u8| {
+        let is_space = matches!(byte, b'\t'..=b'\r' | b' ');
+        is_space || !byte.is_ascii() || (is_string && *byte == b'"')
+    };
+    let start = bytes[..at].iter().rposition(is_edge);
+    let end = bytes[at..].iter().position(is_edge).map(|n| at + n);
+    let is_plain = [start, end]
+        .iter()
+        .flatten()
+        .all(|edge| bytes[*edge].is_ascii());
+    let (start, end) = match is_plain {
+        true => (
+            start.map_or(0, |start| start + 1),
+            end.unwrap_or(line.len()),
+        ),
+        false => wide_part_around(line, at, is_string),
+    };
     let word = &line[start..end];
     if !is_string {
         return start..end;
@@ -171,23 +177,20 @@ fn part_around(line: &str, at: usize, is_string: bool) -> Range<usize> {
     start + n_before..n_behind.map_or(end, |n| at + n)
 }
 
+/// The beginning and the end of what stands around a byte between white space of any kind, or quotes.
+#[cold]
+fn wide_part_around(line: &str, at: usize, is_string: bool) -> (usize, usize) {
+    let is_edge = |c: char| c.is_whitespace() || (is_string && c == '"');
+    let start = line[..at].char_indices().rfind(|(_, c)| is_edge(*c));
+    let end = line[at..].find(is_edge).map_or(line.len(), |n| at + n);
+    (start.map_or(0, |(start, c)| start + c.len_utf8()), end)
+}
+
 /// `path:line` of `path:line:in`.
 fn without_rest(place: &str) -> &str {
     let path = place.find(':').map_or(0, |at| at + 1);
     let n_digits = place[path..].bytes().take_while(u8::is_ascii_digit).count();
     &place[..path + n_digits]
-}
-
-/// Taking a line apart is slow, and few have a place.
-fn may_hold_place(line: &str) -> bool {
-    let mut colons = memchr::memchr_iter(b':', line.as_bytes());
-    colons.any(|at| line.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
-}
-
-/// Whether a word has a colon with a digit behind it. Most have a name, and little is left to do for the others.
-fn may_be_place(word: &&str) -> bool {
-    let mut pairs = word.as_bytes().array_windows();
-    pairs.any(|[colon, digit]| *colon == b':' && digit.is_ascii_digit())
 }
 
 /// A word without what stands around words.
