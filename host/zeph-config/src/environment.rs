@@ -48,14 +48,21 @@ pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> SetValues {
     let known: Vec<(String, &str)> = leaves.map(|key| (variable_of(key), key)).collect();
     for (name, text) in &surroundings.env {
         if let Some((_, key)) = known.iter().find(|(variable, _)| variable == name) {
-            said.assign(
-                keys,
-                key,
-                text,
-                ValueOrigin::Environment {
-                    variable: name.clone(),
-                },
-            );
+            let origin = ValueOrigin::Environment {
+                variable: name.clone(),
+            };
+            // What is not Unicode was replaced when the environment was read.
+            if text.contains(char::REPLACEMENT_CHARACTER) {
+                let message = format!("`{key}`: the value is not UTF-8");
+                said.problems.push(Problem::new(origin, message));
+            } else {
+                said.assign(keys, key, text, origin);
+            }
+        } else if let Some(map) = map_of(name, keys) {
+            said.warnings.push(format!(
+                "the variable `{}` sets nothing: what is in `{map}` is set in a file or with `--set {map}.…`",
+                one_line(name, 100)
+            ));
         } else if looks_like_a_key(name, keys) {
             let names = known.iter().map(|(variable, _)| variable.as_str());
             said.warnings.push(match nearest(name, names) {
@@ -71,6 +78,15 @@ pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> SetValues {
         }
     }
     said
+}
+
+/// The table whose keys are names that a variable seems to be about: no variable can spell every name.
+fn map_of(name: &str, keys: &Keys) -> Option<&'static str> {
+    let mut maps = keys.maps.iter().map(|map| map.name);
+    maps.find(|map| {
+        let rest = name.strip_prefix(&variable_of(map));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    })
 }
 
 /// Whether a variable begins like one of a known table, such as `ZEPH_TOOLS_…`.

@@ -256,6 +256,12 @@ impl MergedLayers {
         kept.unwrap_or_else(|| Value::Array(Vec::new()))
     }
 
+    /// Whether `key` was said behind `other`, in a later layer or on a later line.
+    pub(crate) fn is_later(&self, key: &str, other: &str) -> bool {
+        let last = |key| self.entries.get(key).and_then(|entry| entry.origins.last());
+        last(key) > last(other)
+    }
+
     /// Where the effective value of `key` was said, in words.
     pub(crate) fn said(&self, key: &str) -> String {
         self.entries

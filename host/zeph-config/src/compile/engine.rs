@@ -16,10 +16,11 @@ impl Compiling<'_> {
         if dir.is_empty() && keys.is_empty() {
             return None;
         }
-        for (key, text) in [(DIR, dir), (KEYS, keys)] {
+        for (key, text, other) in [(DIR, dir, KEYS), (KEYS, keys, DIR)] {
             if text.is_empty() {
-                let message = "it is empty; set both the directory and its keys, or neither";
-                self.merged.problem(key, message);
+                let message =
+                    format!("`{key}` is empty; set both the directory and its keys, or neither");
+                self.merged.problem(other, &message);
             }
         }
         let (dir, keys) = (self.given_path(DIR, dir), self.given_path(KEYS, keys));

@@ -72,12 +72,11 @@ impl Compiling<'_> {
             ("mcp.serve.oauth.audience", &raw.audience),
             ("mcp.serve.oauth.jwks_url", &raw.jwks_url),
         ];
-        if keys.iter().all(|(_, value)| value.is_empty()) {
-            return None;
-        }
+        let (set, _) = keys.iter().find(|(_, value)| !value.is_empty())?;
         for (key, _) in keys.iter().filter(|(_, value)| value.is_empty()) {
-            let message = "it is empty; set issuer, audience and jwks_url, or none of them";
-            self.merged.problem(key, message);
+            let message =
+                format!("`{key}` is empty; set issuer, audience and jwks_url, or none of them");
+            self.merged.problem(set, &message);
         }
         for (key, url) in [keys[0], keys[2]] {
             if !url.is_empty() && !is_url(url) {

@@ -15,6 +15,9 @@ use super::super::raw::{RawSandbox, RawShell};
 use super::super::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 use super::{Compiling, or_unlimited, size};
 
+const TIMEOUT: &str = "tools.shell.timeout";
+const TIMEOUT_MAX: &str = "tools.shell.timeout_max";
+
 /// Where programs put temporary files.
 const TMP: &str = "/tmp";
 
@@ -22,13 +25,16 @@ impl Compiling<'_> {
     /// How commands run. A directory that they share with the file tools has the names of `file_paths` for them, too.
     pub(super) fn shell(&mut self, raw: &RawShell, file_paths: &[String]) -> ShellSettings {
         if raw.timeout > raw.timeout_max {
-            let message = format!(
-                "found {}, wanted at most `tools.shell.timeout_max`, which is {} ({})",
-                raw.timeout,
-                raw.timeout_max,
-                self.merged.said("tools.shell.timeout_max")
-            );
-            self.merged.problem("tools.shell.timeout", &message);
+            let (usual, longest) = ((TIMEOUT, raw.timeout), (TIMEOUT_MAX, raw.timeout_max));
+            let ((key, found), bound, (other, value)) =
+                match self.merged.is_later(longest.0, usual.0) {
+                    true => (longest, "least", usual),
+                    false => (usual, "most", longest),
+                };
+            let said = self.merged.said(other);
+            let message =
+                format!("found {found}, wanted at {bound} `{other}`, which is {value} ({said})");
+            self.merged.problem(key, &message);
         }
         self.scope_globs(&raw.transaction_scope);
         self.names("tools.shell.env_blocklist", &raw.env_blocklist);

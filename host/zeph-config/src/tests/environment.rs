@@ -82,6 +82,40 @@ fn a_variable_that_looks_like_a_key_is_a_warning() {
 }
 
 #[test]
+fn a_variable_cannot_name_what_has_names_of_its_own() {
+    for (name, map) in [
+        ("ZEPH_TOOLS_PERMISSIONS_BASH", "tools.permissions"),
+        ("ZEPH_MCP_SERVERS", "mcp.servers"),
+        ("ZEPH_MCP_SERVERS_FILES_COMMAND", "mcp.servers"),
+        ("ZEPH_PLUGINS_SETTINGS_WEATHER_UNITS", "plugins.settings"),
+        (
+            "ZEPH_TOOLS_DEPENDENCIES_RULES_EDIT_REQUIRES",
+            "tools.dependencies.rules",
+        ),
+    ] {
+        let warnings = World::new().env(name, "x").load().unwrap().warnings;
+        let expected = format!(
+            "the variable `{name}` sets nothing: what is in `{map}` is set in a file or with `--set {map}.…`"
+        );
+        assert_eq!(warnings, [expected]);
+    }
+    let named = World::new().env("ZEPH_TOOLS_PERMISSIONS_PRESET", "developer");
+    assert_eq!(named.load().unwrap().warnings, [""; 0]);
+}
+
+#[test]
+fn a_variable_that_is_not_utf_8_is_an_error() {
+    assert_eq!(
+        variable(
+            "ZEPH_TOOLS_FILE_DENY_READ",
+            "tools.file.deny_read",
+            "~/k\u{fffd}ys"
+        ),
+        "ZEPH_TOOLS_FILE_DENY_READ: `tools.file.deny_read`: the value is not UTF-8"
+    );
+}
+
+#[test]
 fn set_names_a_key_and_nothing_else() {
     let set = |text: &str| World::new().set(text).errors();
     assert_eq!(

@@ -160,6 +160,10 @@ fn impossible_settings_are_errors() {
             "USER:2: `tools.shell.timeout`: found 601, wanted at most `tools.shell.timeout_max`, which is 600 (built-in)",
         ),
         (
+            "timeout_max = 20",
+            "USER:2: `tools.shell.timeout_max`: found 20, wanted at least `tools.shell.timeout`, which is 30 (built-in)",
+        ),
+        (
             "auto_rollback_exit_codes = [1, 256]",
             "USER:2: `tools.shell.auto_rollback_exit_codes`: found 256, wanted a whole number from 1 to 255",
         ),
