@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 use zeph_jail::plan::{MountCheck, PathAccess, Rule};
 
-use self::base::{base, git_config, home, own_mounts, temporary};
+use self::base::{base, empty, git_config, home, own_mounts, temporary};
 use self::protected::{Doors, held_links, places};
 use super::aftermath::AftermathFinding;
 use super::commits::CommitWatch;
 use super::explain::ForeignRoot;
 use super::git::OutsideGit;
 use super::gitconfig::{CleanConfig, Missing};
-use super::mount::{Mode, Mount, within_any};
+use super::mount::{Mount, within_any};
 use super::new_repositories::Loose;
 use super::path_rules::PathRules;
 use super::place::{Hold, MountPlace, PlaceKind, PlaceWatch, Places};
@@ -154,6 +154,7 @@ pub(super) fn make(
     mounts.extend(held);
     mounts.extend(own_mounts(policy));
     mounts.extend(fixed);
+    mounts.extend(base.fixed);
     mounts.extend(
         certificates
             .into_iter()
@@ -445,14 +446,7 @@ fn mounts_of(place: &MountPlace) -> Vec<Mount> {
 
 fn nothing_at(path: PathBuf, kind: PlaceKind) -> Vec<Mount> {
     match kind {
-        PlaceKind::Directory => vec![
-            Mount::Memory {
-                path: path.clone(),
-                bytes: NOTHING,
-                mode: Mode::Own,
-            },
-            Mount::Fixed(path),
-        ],
+        PlaceKind::Directory => vec![empty(path.clone()), Mount::Fixed(path)],
         PlaceKind::File => vec![Mount::FixedFile {
             path,
             bytes: Arc::default(),

@@ -51,6 +51,32 @@ fn what_may_be_read_is_exactly_what_is_named() {
     }
 }
 
+/// What is written beside the directories of the user, in the home directory that a command has of its own, would be lost.
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_can_be_written_where_it_would_look_as_if_it_stayed() {
+    let mut room = room();
+    let home = room.outside.join("home");
+    let work = home.join("src/project");
+    std::fs::create_dir_all(work.join("doc")).unwrap();
+    std::fs::create_dir_all(work.join("build")).unwrap();
+    let script = "for f in x doc/x ../x build/x; do (echo y > $f) 2>/dev/null && echo $f; done; mkdir -p ~/new ~/.new && echo home; cd doc && pwd";
+    room.policy.roots = vec![work.clone()];
+    room.policy.home = Some(home);
+    let at_end = format!("home\n{}/doc\n", work.display());
+    for (read, write, written) in [
+        (None, None, "x\ndoc/x\nbuild/x\n"),
+        (None, Some("build"), "build/x\n"),
+        (Some("doc"), Some("build"), "build/x\n"),
+    ] {
+        let named = |name: Option<&str>| name.map(|name| vec![work.join(name)]);
+        room.policy.allow_read = named(read);
+        room.policy.allow_write = named(write);
+        let end = run(&room.jail(), &work, script);
+        assert_eq!(end.stdout, format!("{written}{at_end}"), "{end:#?}");
+    }
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn temporary_files_have_a_place_where_tmp_is_that_of_the_machine() {

@@ -1,7 +1,9 @@
 //! What every command sees, before anything in it is protected: the system, private places, toolchains, the directories of the policy.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::NOTHING;
 use crate::jail::gitconfig::{CleanConfig, Missing};
 use crate::jail::mount::{Mode, Mount, within, within_any};
 use crate::jail::policy::JailPolicy;
@@ -10,6 +12,8 @@ use crate::jail::{Roots, gitconfig, toolchain};
 /// The mounts, and the paths of the host among them.
 pub(super) struct BaseView {
     pub(super) mounts: Vec<Mount>,
+    /// Directories in memory that nothing can be made in once everything stands.
+    pub(super) fixed: Vec<Mount>,
     pub(super) visible: Vec<PathBuf>,
     /// What commits of commands are without.
     pub(super) missing: Missing,
@@ -47,6 +51,8 @@ pub(super) fn base(
 ) -> BaseView {
     let mut mounts = system;
     mounts.extend(private_places(policy, home));
+    let mut fixed: Vec<PathBuf> = above_given(roots, home).into_iter().collect();
+    mounts.extend(fixed.iter().cloned().map(empty));
     mounts.extend(temporary(roots, home).map(Mount::Directory));
     let tools = toolchain::mounts(policy, Some(home), &roots.writable);
     mounts.extend(tools);
@@ -66,10 +72,20 @@ pub(super) fn base(
     let mut given: Vec<Mount> = roots.readable.iter().cloned().map(Mount::Read).collect();
     given.extend(roots.writable.iter().cloned().map(Mount::Write));
     given.sort_by_key(|mount| mount.path().components().count());
-    // Where commands start there is a directory, whether they can read it or not.
+    // Where commands start there is a directory, whether they can read it or not. What they would write there would be lost.
     let is_given = |path: &Path| given.iter().any(|mount| within(path, mount.path()));
-    let bare = roots.work.iter().filter(|path| !is_given(path));
-    let mut made: Vec<Mount> = bare.cloned().map(Mount::Directory).collect();
+    let holds_mount = |path: &Path| mounts.iter().any(|mount| within(mount.path(), path));
+    let mut bare: Vec<&PathBuf> = roots.work.iter().filter(|path| !is_given(path)).collect();
+    bare.sort_by_key(|path| path.components().count());
+    let mut made = Vec::new();
+    for path in bare {
+        if holds_mount(path) {
+            made.push(Mount::Directory(path.clone()));
+        } else {
+            made.push(empty(path.clone()));
+            fixed.push(path.clone());
+        }
+    }
     made.extend(links(policy, &mounts, &given));
     // A directory there cannot stand on a link.
     let var_tmp = Path::new("/var/tmp");
@@ -87,6 +103,7 @@ pub(super) fn base(
         .collect();
     BaseView {
         mounts,
+        fixed: fixed.into_iter().map(Mount::Fixed).collect(),
         visible,
         missing: config.missing,
     }
@@ -97,6 +114,36 @@ pub(super) fn git_config(policy: &JailPolicy, roots: &Roots, home: &Path) -> Cle
     let mut user = policy.git_user.clone();
     user.home = user.home.or_else(|| policy.home.clone());
     gitconfig::cleaned(&user, home, &roots.writable)
+}
+
+/// The uppermost directories of the home on the way to what is given in it: what a command wrote there, beside the directories of the user,
+/// would look as if it stayed. Those that begin with a dot are for programs, which keep files of the moment there.
+fn above_given(roots: &Roots, home: &Path) -> BTreeSet<PathBuf> {
+    let given = || {
+        roots
+            .work
+            .iter()
+            .chain(&roots.writable)
+            .chain(&roots.readable)
+    };
+    let tops = given().filter_map(|path| {
+        let name = path.strip_prefix(home).ok()?.components().next()?;
+        let is_hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
+        let top = home.join(name);
+        (!is_hidden && top != *path).then_some(top)
+    });
+    let tops = tops.filter(|top| !given().any(|path| path == top));
+    // One of the toolchains, which is shown as it is.
+    tops.filter(|top| *top != home.join("go")).collect()
+}
+
+/// A directory in memory that is to become [`Mount::Fixed`].
+pub(super) fn empty(path: PathBuf) -> Mount {
+    Mount::Memory {
+        path,
+        bytes: NOTHING,
+        mode: Mode::Own,
+    }
 }
 
 /// Devices, processes, and directories in memory.
