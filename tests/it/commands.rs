@@ -651,3 +651,67 @@ fn a_failing_command_is_a_failed_call_everywhere() {
     assert!(!slow.to_string().contains("will retry"), "{slow}");
     assert!(slow["text"].as_str().unwrap().contains("\nout\n"), "{slow}");
 }
+
+/// The home directory and `/tmp` of a command end with it, and so would what it moves there.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_file_is_lost_by_moving_it_where_nothing_stays() {
+    let product = Product::new();
+    product.file("kept.txt", "precious");
+    for target in ["..", "../moved.txt", "~/", "$HOME/moved.txt", "/tmp/"] {
+        let command = format!("mv kept.txt {target}");
+        let asked = asked(&product, "", &["--allow", "bash"], &command);
+        assert_eq!(
+            asked["error"]["category"], "policy_blocked",
+            "{command}: {asked}"
+        );
+        let typed = product.run(&["call", "bash", &format!("command={command}")]);
+        assert_eq!(typed.code, Some(4), "{command}: {typed:?}");
+        assert!(typed.stderr.contains("would lose"), "{typed:?}");
+        assert_eq!(product.read("kept.txt"), "precious", "{command}");
+    }
+    let there_and_back = "mv kept.txt /tmp/x && echo new > kept.txt && mv /tmp/x old.txt";
+    let typed = product.run(&["call", "bash", &format!("command={there_and_back}")]);
+    assert_eq!(typed.code, Some(0), "{typed:?}");
+    assert_eq!(product.read("old.txt"), "precious");
+}
+
+#[test]
+fn what_the_configuration_turns_off_is_said_to_be_off() {
+    let product = Product::new();
+    for (setting, tool, told) in [
+        ("tools.enabled=false", "read", "`tools.enabled` is false"),
+        (
+            "tools.scheduler.enabled=false",
+            "list_tasks",
+            "`list_tasks` is offered when `tools.scheduler.enabled` is true",
+        ),
+    ] {
+        let ran = product.run(&["--set", setting, "call", tool]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(told), "{ran:?}");
+    }
+}
+
+#[test]
+fn waiting_calls_of_several_directories_say_where_they_would_run() {
+    let product = Product::new();
+    product.file("sub/text", "");
+    product.file("calls", bash(1, "make backup"));
+    let calls = product.work.join("calls").display().to_string();
+    let listed = || product.run(&["approve"]).stdout;
+    for (place, n_named) in [("", 0), ("sub", 2)] {
+        let place = product.work.join(place);
+        let mut asking = product.command(&["run", "--calls", &calls]);
+        assert!(
+            asking
+                .current_dir(&place)
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
+        let told = format!("(in {}", product.work.display());
+        assert_eq!(listed().matches(&told).count(), n_named, "{}", listed());
+    }
+}

@@ -110,6 +110,8 @@ pub struct LinePlaces {
     pub words: Vec<WordPlaces>,
     /// Whether `/tmp` is made for this command alone.
     pub has_private_tmp: bool,
+    /// Words that name where `mv` would take files of the user to, and that ends with the command.
+    pub lost: Vec<String>,
 }
 
 /// Where a word of a command may lead.

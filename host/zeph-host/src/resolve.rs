@@ -27,6 +27,7 @@ use crate::network;
 use crate::offers::Offer;
 use crate::path;
 use crate::replay::ReplayTerms;
+use crate::scheduler;
 use crate::servers::Servers;
 use crate::session::Session;
 use crate::work::Work;
@@ -96,8 +97,22 @@ impl Resolver<'_> {
         let found = self.offer.catalog.resolve_shared(name);
         found.map(Arc::clone).map_err(|unknown| {
             let absent = self.servers.why_absent(&self.offer.plugins, name);
-            absent.unwrap_or(unknown)
+            absent.or_else(|| self.turned_off(name)).unwrap_or(unknown)
         })
+    }
+
+    /// Why a tool of the program is not there, where the configuration turns it off.
+    fn turned_off(&self, name: &str) -> Option<ToolFailure> {
+        let is_of_scheduler = scheduler::tools::ALL.contains(&name);
+        let message = match self.config.tools_enabled {
+            false => "there are no tools: `tools.enabled` is false".to_owned(),
+            true if is_of_scheduler && self.config.scheduler.is_none() => {
+                format!("`{name}` is offered when `tools.scheduler.enabled` is true")
+            }
+            true => return None,
+        };
+        let (category, phase) = (ErrorCategory::ToolNotFound, ErrorPhase::Setup);
+        Some(ToolFailure::new(category, phase, message))
     }
 
     /// Resolves the paths that the arguments name. The work of a plugin's tool is not known yet.
@@ -160,15 +175,19 @@ impl Resolver<'_> {
         // The platform is looked at only where the answer matters.
         let is_temporary =
             |target: &str| target.starts_with("/tmp/") || target.starts_with("/var/tmp/");
-        let has_private_tmp =
-            targets.into_iter().any(is_temporary) && session.commands().has_private_tmp();
+        let asks = targets.into_iter().any(is_temporary) || path::line::moves::moves_files(&line);
+        let has_private_tmp = asks && session.commands().has_private_tmp();
+        let policy = &self.authoriser.policy;
+        let mut kept = policy.roots.clone();
+        kept.extend_from_slice(&self.config.sandbox.read);
         line.places = path::line::places(
             &line,
             path::line::Here {
                 directory: &session.shell().commands().directory(),
                 home: self.config.plugins.home.as_deref(),
                 has_private_tmp,
-                looks_at_words: self.authoriser.policy.looks_at_words(),
+                kept: &kept,
+                looks_at_words: policy.looks_at_words(),
             },
         );
         line

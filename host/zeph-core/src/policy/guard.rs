@@ -1,4 +1,4 @@
-//! Built-in rules: removals that are never intended, and network commands while the jail has no network.
+//! Built-in rules: removals that are never intended, moves to where files do not stay among them, and network commands while the jail has no network.
 //!
 //! They save a person from an accident and a model from a riddle. The jail is what stops an attacker.
 
@@ -8,6 +8,7 @@ use super::command::RmFlags;
 use super::subject::{LinePart, LineTexts};
 use super::{Finding, Policy, Verdict};
 use crate::command::SimpleCommand;
+use crate::failure::one_line;
 
 mod network;
 
@@ -21,7 +22,8 @@ const TEMPORARY: &str = "/tmp";
 
 /// Looks at every part of `line`.
 pub(super) fn check(policy: &Policy, line: &LineTexts<'_>) -> Finding {
-    let found = line.parts.iter().find_map(|part| removal(policy, part));
+    let removed = || line.parts.iter().find_map(|part| removal(policy, part));
+    let found = line.lost.first().map(|word| lost(word)).or_else(removed);
     if let Some(reason) = found {
         return Finding::new(Verdict::Deny, "built-in: removals").because(reason);
     }
@@ -38,6 +40,13 @@ pub(super) fn check(policy: &Policy, line: &LineTexts<'_>) -> Finding {
         }
         None => Finding::pass("no dangerous removal and no command of the network"),
     }
+}
+
+fn lost(word: &str) -> String {
+    format!(
+        "`mv` to `{}` would lose what it moves: that is a directory of the command's own, which ends with it; move it to a place in the working directory, or copy it (`cp`)",
+        one_line(word, 200)
+    )
 }
 
 fn removal(policy: &Policy, part: &LinePart<'_>) -> Option<String> {

@@ -76,6 +76,8 @@ pub(super) struct LineTexts<'a> {
     pub(super) writes: Vec<Write<'a>>,
     /// What cannot be known of it, and of where it writes.
     pub(super) unknown: Vec<Unknown>,
+    /// Where files would be moved to and lost.
+    pub(super) lost: &'a [String],
 }
 
 /// Everything rules ask about one call.
@@ -149,6 +151,7 @@ impl<'a> LineTexts<'a> {
                 .collect(),
             writes,
             unknown,
+            lost: &line.places.lost,
         }
     }
 

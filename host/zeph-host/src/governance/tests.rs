@@ -95,6 +95,7 @@ fn replayed(directory: &Path, given: &TaskCall) -> Replayed {
                 directory,
                 home: None,
                 has_private_tmp: false,
+                kept: &[],
                 looks_at_words: true,
             };
             line.places = places(&line, here);

@@ -8,6 +8,8 @@ use zeph_core::command::{CommandLine, LinePlaces, SimpleCommand, WordPlace, Word
 
 use super::resolve;
 
+pub(crate) mod moves;
+
 /// Most directories a line may be in. More `cd` than that is a script, of which nothing is said.
 const DIRECTORIES_MAX: usize = 64;
 
@@ -42,6 +44,8 @@ pub(crate) struct Here<'a> {
     pub(crate) home: Option<&'a Path>,
     /// Whether `/tmp` is made for this command alone.
     pub(crate) has_private_tmp: bool,
+    /// Directories whose content stays, though they may lie where that of others does not.
+    pub(crate) kept: &'a [PathBuf],
     /// Whether a rule looks at words.
     pub(crate) looks_at_words: bool,
 }
@@ -60,6 +64,7 @@ pub(crate) fn places(line: &CommandLine, here: Here<'_>) -> LinePlaces {
             false => Vec::new(),
         },
         has_private_tmp: here.has_private_tmp,
+        lost: moves::lost(line, directories.as_deref(), here),
         directories,
     }
 }

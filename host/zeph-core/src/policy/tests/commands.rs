@@ -594,3 +594,12 @@ fn allow_rules_hold_behind_options_of_git_that_change_nothing() {
         }
     }
 }
+
+#[test]
+fn a_move_that_loses_files_is_refused_whatever_the_rules_allow() {
+    let mut call = plain("mv a ..");
+    assert_eq!(decide(&open(), call.clone()), "allow");
+    call.command.as_mut().unwrap().places.lost = vec!["..".to_owned()];
+    let decided = decide(&open(), call);
+    assert!(decided.starts_with("deny"), "{decided}");
+}

@@ -74,6 +74,7 @@ impl Lab {
                 directory: &self.home.join("repo"),
                 home: Some(&self.home),
                 has_private_tmp: true,
+                kept: &[],
                 looks_at_words: false,
             },
         );

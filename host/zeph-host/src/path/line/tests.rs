@@ -30,6 +30,7 @@ impl Lab {
             directory: &self.root,
             home: Some(&home),
             has_private_tmp: true,
+            kept: &[],
             looks_at_words: true,
         };
         places(&line, here)
@@ -125,4 +126,65 @@ fn words_are_the_files_they_may_name() {
     check("cat */../a", &["?"]);
     check("cd $x; cat a", &["?"]);
     check("cd $x; cat /a", &["?", "/a"]);
+}
+
+#[test]
+fn a_move_to_where_nothing_stays_is_found() {
+    let lab = Lab::new();
+    let home = lab.root.join("home");
+    let work = home.join("src/project");
+    std::fs::create_dir_all(work.join("deep")).unwrap();
+    let kept = [work.clone(), lab.root.join("other")];
+    let lost = |text: &str| {
+        let here = Here {
+            directory: &work,
+            home: Some(&home),
+            has_private_tmp: true,
+            kept: &kept,
+            looks_at_words: false,
+        };
+        places(&analyse(text), here).lost
+    };
+    for (text, expected) in [
+        ("mv a ..", ".."),
+        ("mv a ../b", "../b"),
+        ("mv -v a b ../../", "../../"),
+        ("mv a ~/", "~/"),
+        ("mv a $HOME/b", "$HOME/b"),
+        ("mv a \"$HOME\"", "$HOME"),
+        ("mv *.txt /tmp/", "/tmp/"),
+        ("mv a /tmp/b && ls /tmp", "/tmp/b"),
+        ("mv -t /tmp a", "/tmp"),
+        ("mv -vt/tmp a", "/tmp"),
+        ("mv --target-directory=/var/tmp a", "/var/tmp"),
+        ("env mv a /tmp/b", "/tmp/b"),
+        ("ls | xargs mv -t /tmp", "/tmp"),
+        ("find . -name '*.log' -exec mv {} /tmp \\;", "/tmp"),
+        ("for f in *; do mv \"$f\" ..; done", ".."),
+        ("cp a b; mv -- -a ~", "~"),
+    ] {
+        assert_eq!(lost(text), [expected], "{text}");
+    }
+    for text in [
+        "mv a b",
+        "mv a deep/",
+        "mv /tmp/a b",
+        "mv /tmp/a /tmp/b",
+        "mv /tmp/*.o /tmp/b",
+        "mv a /tmp/b && mv c a && mv /tmp/b c",
+        "mv a /tmp/ && make && cp -r /tmp/a out",
+        "mv a ~/.cache/b",
+        "mv a $T/b",
+        "mv a /srv/b",
+        "cd deep && mv a ..",
+        "cp a ..",
+        "git mv a ..",
+        "HOME=$PWD/deep; mv a ~/b",
+        "mv --help",
+        "mv",
+    ] {
+        assert_eq!(lost(text), [""; 0], "{text}");
+    }
+    let to_other = format!("mv a {}", lab.root.join("other").display());
+    assert_eq!(lost(&to_other), [""; 0]);
 }

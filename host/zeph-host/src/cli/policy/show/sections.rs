@@ -140,7 +140,7 @@ pub(super) fn built_in(page: &mut Page, denies_network: bool) {
     page.head("BUILT IN");
     page.line(
         1,
-        "deny  removals that are never intended, such as `rm -rf /`",
+        "deny  removals that are never intended, such as `rm -rf /`, and moves to where files do not stay",
     );
     if denies_network {
         page.line(
