@@ -399,6 +399,22 @@ fn config_check_fails_where_the_host_would_not_start() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn config_check_reports_a_directory_that_tools_cannot_name() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let product = Product::new();
+    let place = product.work.join(std::ffi::OsStr::from_bytes(b"d\xff"));
+    std::fs::create_dir(&place).unwrap();
+    for args in [&["config", "check"][..], &["call", "list_runs"]] {
+        let ran = product.command(args).current_dir(&place).output().unwrap();
+        let told = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(3), "{args:?} {told}");
+        assert!(told.contains("is not an absolute UTF-8 path"), "{told}");
+    }
+}
+
+#[test]
 fn config_check_reads_the_keys_and_certificates_that_a_start_needs() {
     let product = Product::new();
     product.file("none.pem", "no certificate\n");

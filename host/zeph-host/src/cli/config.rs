@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use zeph_config::{Config, Setting, StoreLocation};
+use zeph_plugins::rights::OperatorPolicy;
 use zeph_store::ServerUrl;
 
 use super::args::{Config as Options, ConfigCommand, ConfigShow};
@@ -11,6 +12,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::{doctor, out, policy};
 use crate::filtering::Filtering;
+use crate::host::StartError;
 use crate::run::render::{DIM, escape, push_styled};
 use crate::{host, named_tools, user};
 
@@ -100,6 +102,7 @@ fn check_machine(context: &Context, config: &Config) -> Result<(), CliError> {
     if let Some((problem, hint)) = doctor::unwritable(config) {
         return Err(CliError::start(problem).hint(hint));
     }
+    OperatorPolicy::new(config).map_err(StartError::Files)?;
     host::check_shared_keys(config)?;
     context.notes(&doctor::unusable(config));
     let (_, notices) = Filtering::new(config);

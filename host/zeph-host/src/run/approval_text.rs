@@ -93,9 +93,13 @@ pub(crate) fn list(
     }
     if !requests.is_empty() {
         page.head("WAITING");
+        let first = requests.first().map(|request| &request.call.directory);
+        let is_anywhere = requests
+            .iter()
+            .any(|request| Some(&request.call.directory) != first);
         let rows: Vec<[String; 4]> = requests
             .iter()
-            .map(|request| request_row(request, now_ms))
+            .map(|request| request_row(request, is_anywhere, now_ms))
             .collect();
         page.push(&table::render(
             ["ID", "TOOL", "ASKED", "CALL"],
@@ -115,12 +119,15 @@ pub(crate) fn list(
     page
 }
 
-fn request_row(request: &ApprovalRequest, now_ms: i64) -> [String; 4] {
+/// Where calls of several directories wait, each says of which it is.
+fn request_row(request: &ApprovalRequest, is_anywhere: bool, now_ms: i64) -> [String; 4] {
+    let place = request.call.directory.as_deref().filter(|_| is_anywhere);
+    let place = place.map(|path| visible_line(&format!("  (in {path})")));
     [
         request.id.to_string(),
         request.call.tool.to_string(),
         ago(now_ms - request.at_ms),
-        one_line(&request.call),
+        one_line(&request.call) + &place.unwrap_or_default(),
     ]
 }
 
