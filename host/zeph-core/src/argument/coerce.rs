@@ -14,6 +14,12 @@ const UNKNOWN_MAX: usize = 16;
 /// Most schemas that are looked at for the types of one value: references multiply them.
 const SCHEMAS_MAX: usize = 64;
 
+/// Keywords whose schemas speak of the same object.
+const COMBINED: [&str; 7] = ["allOf", "anyOf", "oneOf", "if", "then", "else", "not"];
+
+/// Keywords that say what a key makes necessary.
+const DEPENDENT: [&str; 3] = ["dependentRequired", "dependentSchemas", "dependencies"];
+
 /// What the caller should know.
 #[derive(Default)]
 pub(super) struct Notes {
@@ -77,11 +83,13 @@ impl<'s> Coercion<'s> {
             // A free-form object (no properties named) takes every key.
             return Ok(values);
         };
-        let is_open = takes_others(schema).unwrap_or(self.is_open);
+        let takes_others = takes_others(schema);
+        let is_open = takes_others.unwrap_or(self.is_open);
         let mut read = Map::new();
         for (key, value) in rename_keys(values, properties) {
             let Some(property) = properties.get(&key) else {
-                if is_open {
+                let is_named = || is_named_elsewhere(self.root, schema, &key);
+                if is_open || takes_others.is_none() && is_named() {
                     read.insert(key, value);
                 } else {
                     self.notes.unknown(&key, properties);
@@ -295,6 +303,56 @@ fn takes_others(schema: &Value) -> Option<bool> {
     }
 }
 
+/// Whether `schema` names `key` somewhere else than in its own `properties`, or finding out takes more than [`SCHEMAS_MAX`] schemas.
+fn is_named_elsewhere(root: &Value, schema: &Value, key: &str) -> bool {
+    let mut open = vec![schema];
+    for _ in 0..SCHEMAS_MAX {
+        let Some(schema) = open.pop() else {
+            return false;
+        };
+        let is_in = |keyword: &str| {
+            schema
+                .get(keyword)
+                .is_some_and(|map| map.get(key).is_some())
+        };
+        let is_listed = |list: &Value| {
+            let mut names = list.as_array().into_iter().flatten();
+            names.any(|name| name == key)
+        };
+        let dependents = DEPENDENT.iter().filter_map(|keyword| schema.get(keyword));
+        let dependents: Vec<&Value> = dependents
+            .filter_map(Value::as_object)
+            .flat_map(Map::values)
+            .collect();
+        if is_required(schema, key)
+            || is_in("properties")
+            || DEPENDENT.iter().any(|keyword| is_in(keyword))
+            || dependents.iter().any(|list| is_listed(list))
+            || takes_others(schema) == Some(true)
+        {
+            return true;
+        }
+        open.extend(dependents.into_iter().filter(|of| of.is_object()));
+        for keyword in COMBINED {
+            match schema.get(keyword) {
+                Some(Value::Array(parts)) => open.extend(parts),
+                Some(part) => open.push(part),
+                None => {}
+            }
+        }
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            let meant = reference
+                .strip_prefix('#')
+                .and_then(|pointer| root.pointer(pointer));
+            match meant {
+                Some(meant) => open.push(meant),
+                None => return true,
+            }
+        }
+    }
+    true
+}
+
 fn required(schema: &Value) -> impl Iterator<Item = &str> {
     schema
         .get("required")
@@ -321,13 +379,13 @@ fn json_type(value: &Value) -> &'static str {
 }
 
 fn mismatch(what: &str, wanted: &str, got: &Value) -> ArgumentProblem {
+    let got = match got {
+        Value::Null => "null".to_owned(),
+        _ => format!("the {} {}", json_type(got), one_line(&got.to_string(), 60)),
+    };
     ArgumentProblem {
         category: ErrorCategory::TypeMismatch,
-        message: format!(
-            "{what} must be {wanted}, not the {} {}",
-            json_type(got),
-            one_line(&got.to_string(), 60)
-        ),
+        message: format!("{what} must be {wanted}, not {got}"),
     }
 }
 

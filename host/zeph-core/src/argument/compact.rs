@@ -5,6 +5,9 @@ use serde_json::Value;
 /// Longest compact schema in characters: it stands inside error messages.
 const CHARS_MAX: usize = 600;
 
+/// Most values of an `enum` that are shown.
+const VALUES_MAX: usize = 12;
+
 /// Renders an object schema as `{name: type, optional?: type}`, required names first.
 pub(super) fn object(schema: &Value) -> String {
     let full = render(schema, 0);
@@ -16,8 +19,9 @@ fn render(schema: &Value, depth: usize) -> String {
         return "…".to_owned();
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        let shown: Vec<String> = values.iter().take(12).map(Value::to_string).collect();
-        return shown.join("|");
+        let shown = values.iter().take(VALUES_MAX).map(Value::to_string);
+        let more = (values.len() > VALUES_MAX).then(|| "…".to_owned());
+        return shown.chain(more).collect::<Vec<_>>().join("|");
     }
     match schema.get("type") {
         Some(Value::String(name)) if name == "object" => fields(schema, depth),

@@ -96,7 +96,7 @@ fn refused() {
         (
             json!({"path": null}),
             "type_mismatch",
-            "`path` must be string, not the null null",
+            "`path` must be string, not null",
         ),
         (
             json!({"path": 5}),
@@ -259,6 +259,39 @@ fn unknown_keys_stay_where_the_author_knows_json_schema_alone() {
 }
 
 #[test]
+fn keys_that_other_keywords_than_properties_name_reach_the_tool() {
+    let x = json!({"properties": {"x": {"type": "integer"}}, "required": ["x"]});
+    let cases = [
+        json!({"oneOf": [{"properties": {"y": {}}, "required": ["y"]}, x]}),
+        json!({"anyOf": [{"allOf": [x]}, {"not": {}}]}),
+        json!({"if": {"required": ["a"]}, "then": x, "else": false}),
+        json!({"required": ["x"]}),
+        json!({"dependentRequired": {"a": ["x"]}}),
+        json!({"dependentSchemas": {"a": x}}),
+        json!({"dependencies": {"x": ["a"]}}),
+        json!({"$defs": {"more": x}, "allOf": [{"$ref": "#/$defs/more"}]}),
+        json!({"allOf": [{"additionalProperties": {"type": "integer"}}]}),
+    ];
+    for mut schema in cases {
+        let keywords = schema.as_object_mut().unwrap();
+        keywords.insert("type".to_owned(), json!("object"));
+        keywords.insert("properties".to_owned(), json!({"a": {"type": "integer"}}));
+        let parameters = Parameters::new(schema.clone()).unwrap();
+        let given = json!({"a": 1, "x": 2});
+        let got = parameters.read(given.clone());
+        let got = got.unwrap_or_else(|failure| panic!("{schema}: {}", failure.message));
+        assert_eq!((Value::Object(got.values), got.notes), (given, Vec::new()));
+    }
+    // A key that nothing names is left out as ever.
+    let schema = json!({"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    let got = Parameters::new(schema)
+        .unwrap()
+        .read(json!({"a": 1, "x": 2}));
+    let got = got.unwrap();
+    assert_eq!((got.values.len(), got.notes.len()), (1, 1));
+}
+
+#[test]
 fn unknown_keys_are_noted_and_left_out() {
     let got = read(json!({"path": "a", "ofset": 3, "zzz": 1})).unwrap();
     assert_eq!(Value::Object(got.values), json!({"path": "a"}));
@@ -269,6 +302,17 @@ fn unknown_keys_are_noted_and_left_out() {
             "ignored the unknown argument `zzz`",
         ]
     );
+}
+
+#[test]
+fn a_long_enum_is_shown_as_shortened() {
+    let all: Vec<String> = (0..13).map(|n| format!("a{n}")).collect();
+    let shown = |values: &[String]| {
+        let schema = json!({"type": "object", "properties": {"x": {"enum": values}}});
+        Parameters::new(schema).unwrap().compact()
+    };
+    assert!(shown(&all).ends_with("\"a11\"|…}"), "{}", shown(&all));
+    assert!(shown(&all[..12]).ends_with("\"a11\"}"));
 }
 
 #[test]
