@@ -47,7 +47,7 @@ pub const FILTER_TEXT_BYTES_MAX: usize = 16 << 20;
 /// Most bytes an answer may come to in the host: every second line of 16 MiB of short lines as a piece of its own.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 
-/// Failures of one component in one session before it is left alone. Twice may be chance.
+/// Failures of one strategy in one session before it is left alone. Twice may be chance.
 const FAILURES_MAX: u32 = 3;
 
 /// Maximum number of instances per session; the least recently used one is dropped.
@@ -100,7 +100,8 @@ pub struct FilterSession {
     engine: Engine,
     /// The one used last is the last.
     kept: Vec<Instance>,
-    n_failures: HashMap<Digest, u32>,
+    /// By component and name.
+    n_failures: HashMap<(Digest, String), u32>,
 }
 
 impl FilterSession {
@@ -116,7 +117,7 @@ impl FilterSession {
     /// Lets the strategy `name` of `plugin`, made from `options` (JSON) once and kept, select from one output.
     ///
     /// Blocks: only for the thread that [`Engine::on_guest_thread`] gives.
-    /// Errors: [`FilterFailure`]. An instance that failed is gone; a component that failed three times is left alone for the
+    /// Errors: [`FilterFailure`]. An instance that failed is gone; a strategy that failed three times is left alone for the
     /// rest of the session.
     /// Limits: [`FILTER_LIMITS`], besides loading a component that was not needed before.
     pub fn apply(
@@ -130,7 +131,9 @@ impl FilterSession {
         if n_bytes > FILTER_TEXT_BYTES_MAX {
             return Err(FilterFailure::TooLong { n_bytes });
         }
-        self.with(plugin, |instance| instance.apply(name, options, input))
+        self.with(plugin, name, |instance| {
+            instance.apply(name, options, input)
+        })
     }
 
     /// Makes the strategy `name` of `plugin` from `options` (JSON), if it was not made before, for the outputs to come.
@@ -144,17 +147,18 @@ impl FilterSession {
         name: &str,
         options: &str,
     ) -> Result<(), FilterFailure> {
-        self.with(plugin, |instance| instance.prepare(name, options))
+        self.with(plugin, name, |instance| instance.prepare(name, options))
     }
 
-    /// Lets an instance of `plugin` work; one that failed is gone, and counted.
+    /// Lets an instance of `plugin` work for the strategy `name`; one that failed is gone, and counted.
     fn with<T>(
         &mut self,
         plugin: &Plugin,
+        name: &str,
         work: impl FnOnce(&mut Instance) -> Result<T, FilterFailure>,
     ) -> Result<T, FilterFailure> {
-        let digest = plugin.digest();
-        let n_failures = self.n_failures.get(&digest).copied().unwrap_or(0);
+        let strategy = (plugin.digest(), name.to_owned());
+        let n_failures = self.n_failures.get(&strategy).copied().unwrap_or(0);
         if n_failures >= FAILURES_MAX {
             return Err(FilterFailure::Off);
         }
@@ -170,7 +174,7 @@ impl FilterSession {
             .as_ref()
             .is_err_and(|failure| !failure.is_of_the_rule())
         {
-            self.n_failures.insert(digest, n_failures + 1);
+            self.n_failures.insert(strategy, n_failures + 1);
         }
         worked
     }

@@ -134,6 +134,9 @@ fn an_instance_that_failed_is_made_anew_and_left_alone_after_three_times() {
         assert!(matches!(crashed, FilterFailure::Crashed(_)), "{crashed}");
     }
     assert_eq!(guest.apply(&mut session), Err(FilterFailure::Off));
+    // Another strategy of the component did nothing wrong.
+    let another = session_apply(&guest, &mut session, (&guest.plugin, "t"), "", "a\nb\n");
+    assert_eq!(another, Ok(kept(0, 1)));
     let mut other = guest.session();
     assert_eq!(guest.apply(&mut other), Ok(kept(0, 1)));
 }
@@ -207,7 +210,7 @@ fn a_component_of_tools_offers_no_strategies() {
     );
     let plugin = guest.load("plain", &tools.unwrap()).unwrap();
     let mut session = guest.session();
-    let refused = session_apply(&guest, &mut session, &plugin, "", "a\n");
+    let refused = session_apply(&guest, &mut session, (&plugin, "s"), "", "a\n");
     let reason = "it offers no strategies".to_owned();
     assert_eq!(refused, Err(FilterFailure::NotLoaded(reason)));
 }
@@ -247,7 +250,7 @@ fn a_recalled_component_is_loaded_when_it_is_needed() {
         guest.plugin.strategies().to_vec(),
     );
     let mut session = guest.session();
-    let answer = session_apply(&guest, &mut session, &recalled, "", "a\n");
+    let answer = session_apply(&guest, &mut session, (&recalled, "s"), "", "a\n");
     assert_eq!(answer, Ok(kept(0, 1)));
 }
 

@@ -162,19 +162,20 @@ impl Guest {
         options: &str,
         text: &str,
     ) -> Result<FilterAnswer, FilterFailure> {
-        session_apply(self, session, &self.plugin, options, text)
+        session_apply(self, session, (&self.plugin, "s"), options, text)
     }
 }
 
-/// Applies `s` of any component, as a host does.
+/// Applies a strategy of any component, as a host does.
 pub(super) fn session_apply(
     guest: &Guest,
     session: &mut FilterSession,
-    plugin: &Plugin,
+    (plugin, name): (&Plugin, &str),
     options: &str,
     text: &str,
 ) -> Result<FilterAnswer, FilterFailure> {
-    let (plugin, options, text) = (plugin.clone(), options.to_owned(), text.to_owned());
+    let (plugin, name) = (plugin.clone(), name.to_owned());
+    let (options, text) = (options.to_owned(), text.to_owned());
     let mut moved = std::mem::replace(session, FilterSession::new(&guest.engine));
     let work = move || {
         let input = FilterInput {
@@ -182,7 +183,7 @@ pub(super) fn session_apply(
             exit_code: Some(0),
             text: &text,
         };
-        let answer = moved.apply(&plugin, "s", &options, &input);
+        let answer = moved.apply(&plugin, &name, &options, &input);
         (moved, answer)
     };
     let worked = guest.runtime.block_on(guest.engine.on_guest_thread(work));
