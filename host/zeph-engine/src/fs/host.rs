@@ -109,7 +109,10 @@ impl preopens::Host for FsCtxView<'_> {
         let mut directories = Vec::new();
         // The real paths first: a program that compares objects takes those for the names.
         let real = policy.roots().map(|(id, root)| (id, root.path.clone()));
-        for (root, path) in real.chain(policy.other_paths()) {
+        let mut named: Vec<_> = real.chain(policy.other_paths()).collect();
+        // Trees without rights last: a guest that takes the first tree around a path would not find what was granted inside one.
+        named.sort_by_key(|(root, _)| policy.root(*root).handle().is_none());
+        for (root, path) in named {
             let handle = Handle::Dir(DirHandle::top(root));
             let pushed = Resource::new_own(self.table.push(handle)?.rep());
             directories.push((pushed, path));

@@ -165,7 +165,11 @@ impl Guest {
             table: ResourceTable::new(),
             roots: Vec::new(),
         };
-        let roots = guest.view().get_directories().expect("preopens");
+        let mut roots = guest.view().get_directories().expect("preopens");
+        // Numbered as the policy has them.
+        let policy = &guest.ctx.policy;
+        let number = |path: &str| policy.roots().position(|(_, root)| root.path == path);
+        roots.sort_by_key(|(_, path)| number(path).unwrap_or(usize::MAX));
         guest.roots = roots.iter().map(|(root, _)| root.rep()).collect();
         guest
     }

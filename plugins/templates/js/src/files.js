@@ -15,11 +15,13 @@ const MESSAGES = {
 
 /** The text of the file at `path`, an absolute path. */
 export function readFile(path) {
-  for (const [directory, root] of preopens.getDirectories()) {
-    const base = root.endsWith("/") ? root : `${root}/`;
-    if (path.startsWith(base)) return read(directory, path.slice(base.length), path);
-  }
-  throw new ToolError("policy-blocked", `\`${path}\` is outside the granted directories`);
+  const trees = preopens.getDirectories().map(([directory, root]) => [directory, root.replace(/\/*$/, "/")]);
+  // One may lie inside another, with rights of its own.
+  trees.sort(([, one], [, other]) => other.length - one.length);
+  const tree = trees.find(([, root]) => path.startsWith(root));
+  if (!tree) throw new ToolError("policy-blocked", `\`${path}\` is outside the granted directories`);
+  const [directory, root] = tree;
+  return read(directory, path.slice(root.length), path);
 }
 
 function read(directory, relative, path) {

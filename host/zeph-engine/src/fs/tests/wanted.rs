@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use wasmtime::component::Resource;
+use wasmtime_wasi::p2::bindings::sync::filesystem::preopens::Host as _;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::HostDescriptor;
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
@@ -505,4 +506,17 @@ impl Tree {
         std::fs::rename(self.at(path), self.at("away")).unwrap();
         self.link(path, self.at(target));
     }
+}
+
+/// A guest that takes the first tree around a path finds what was granted in a part of what it asked for.
+#[test]
+fn granted_trees_are_listed_before_wanted_ones_around_them() {
+    let tree = tree();
+    let policy = tree.plugin(&[("ws/sub", "r")], &[("ws", "rw"), ("other", "r")], &[]);
+    let mut guest = Guest::new(policy);
+    let listed = guest.view().get_directories().expect("preopens");
+    let listed = listed.iter().map(|(_, path)| Path::new(path));
+    let below = listed.map(|path| path.strip_prefix(&tree.top).expect("below").to_owned());
+    let expected = ["ws/sub", "ws", "other"].map(Path::new);
+    assert_eq!(below.collect::<Vec<_>>(), expected);
 }
