@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
+use zeph_core::text::is_deceptive;
 use zeph_strategies::{Lines, Piece, Selection, has_control};
 
 use crate::apply::{Shown, ShownIndex};
@@ -27,6 +28,9 @@ pub(super) fn check(
     speaker: Option<&str>,
 ) -> Result<Shown, String> {
     check_ranges(selection, shown.n_lines(), speaker.is_none())?;
+    if speaker.is_some() {
+        selection.pieces.iter_mut().for_each(make_visible);
+    }
     let mut named = HashSet::default();
     for piece in &selection.pieces {
         if let Piece::Note(note) = piece {
@@ -75,6 +79,15 @@ fn check_ranges(selection: &Selection, n_lines: usize, any_order: bool) -> Resul
         at = end;
     }
     Ok(())
+}
+
+/// Removes what a reader would not see from the words of a stranger.
+fn make_visible(piece: &mut Piece) {
+    if let Piece::Note(note) = piece
+        && !note.is_ascii()
+    {
+        note.retain(|character| character.is_control() || !is_deceptive(character));
+    }
 }
 
 fn check_note(note: &str) -> Result<(), String> {

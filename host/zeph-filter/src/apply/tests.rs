@@ -125,6 +125,22 @@ fn errors_come_back_and_a_claim_carries_its_name() {
 }
 
 #[test]
+fn a_note_shows_all_that_it_has() {
+    let hidden = "all\u{202e} is \u{e0041}\u{200b}well";
+    let (text, _) = with(vec![Piece::Note(hidden.to_owned())], 0);
+    assert_eq!(text, "[zeph] short says: all is well\nerror: it broke\n");
+    let (text, notes) = with(vec![Piece::Note("at src/b.rs:\u{200b}3".to_owned())], 0);
+    assert_eq!(text, sample());
+    assert!(
+        notes[0].contains("its note names `src/b.rs:3`"),
+        "{notes:?}"
+    );
+    // What has nothing to see is no note.
+    let (text, _) = with(vec![Piece::Note("\u{200b}".to_owned())], 0);
+    assert_eq!(text, sample());
+}
+
+#[test]
 fn what_would_be_longer_is_not_used() {
     let notes = (0..40)
         .map(|n| {
