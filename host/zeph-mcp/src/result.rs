@@ -1,9 +1,13 @@
 //! What became of a call, as the protocol says it.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
+use url::Url;
+use url::form_urlencoded::byte_serialize;
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::OverflowId;
@@ -143,15 +147,15 @@ fn block(content: &Content) -> ContentBlock {
             uri,
             media_type,
             body,
-        } => ContentBlock::resource(contents(uri, media_type.as_deref(), body)),
+        } => ContentBlock::resource(contents(&valid_uri(uri), media_type.as_deref(), body)),
         Content::Link {
             uri,
             name,
             media_type,
             description,
         } => {
-            let mut link = Resource::new(uri, name);
-            link.mime_type.clone_from(media_type);
+            let mut link = Resource::new(valid_uri(uri), name);
+            link.mime_type = media_type.clone().filter(|name| !name.is_empty());
             link.description.clone_from(description);
             ContentBlock::resource_link(link)
         }
@@ -164,8 +168,23 @@ fn contents(uri: &str, media_type: Option<&str>, body: &ResourceBody) -> Resourc
         ResourceBody::Bytes(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
     };
     match media_type {
-        Some(media_type) => contents.with_mime_type(media_type),
-        None => contents,
+        Some(media_type) if !media_type.is_empty() => contents.with_mime_type(media_type),
+        _ => contents,
+    }
+}
+
+/// What a tool calls the address of something, as a URI: clients throw a whole result away for one that is none.
+fn valid_uri(given: &str) -> Cow<'_, str> {
+    if Url::parse(given).is_ok() {
+        return given.into();
+    }
+    match Url::from_file_path(given) {
+        Ok(of_file) => of_file.to_string().into(),
+        Err(()) if given.is_empty() => "resource:unnamed".into(),
+        Err(()) => {
+            let encoded: String = byte_serialize(given.as_bytes()).collect();
+            format!("resource:{encoded}").into()
+        }
     }
 }
 

@@ -98,6 +98,39 @@ fn every_kind_of_block_has_its_form() {
 }
 
 #[test]
+fn what_is_no_uri_becomes_one() {
+    for (given, expected) in [
+        ("file:///a b", "file:///a b"),
+        ("note:1", "note:1"),
+        ("/src/a b.rs", "file:///src/a%20b.rs"),
+        ("src/main.rs", "resource:src%2Fmain.rs"),
+        ("", "resource:unnamed"),
+    ] {
+        let link = Content::Link {
+            uri: given.to_owned(),
+            name: "a".to_owned(),
+            media_type: Some(String::new()),
+            description: None,
+        };
+        let resource = Content::Resource {
+            uri: given.to_owned(),
+            media_type: Some(String::new()),
+            body: ResourceBody::Text("x".to_owned()),
+        };
+        let output = ToolOutput {
+            attachments: vec![link, resource],
+            ..done("text")
+        };
+        let result = json_of(&[], &output, None);
+        let link = json!({"type": "resource_link", "uri": expected, "name": "a"});
+        let resource = json!({"uri": expected, "mimeType": "text/plain", "text": "x"});
+        let resource = json!({"type": "resource", "resource": resource});
+        assert_eq!(result["content"][1], link);
+        assert_eq!(result["content"][2], resource);
+    }
+}
+
+#[test]
 fn messages_come_first_and_the_link_to_the_whole_last() {
     let id = OverflowId::new();
     let output = ToolOutput {
