@@ -52,6 +52,8 @@ class Tools(exports.Tools):
             text = tool.run(json.loads(arguments), Host(context))
         except ToolError as error:
             raise failure(error.category, str(error))
+        except ModuleNotFoundError as error:
+            raise failure("permanent-failure", f"{error}: import it at the top of a file in src/, so that the build includes it")
         except Exception as error:
             raise failure("permanent-failure", f"{type(error).__name__}: {error}")
         return types.Outcome_Done(types.ToolOutput([types.Content_Text(text)], None, []))
