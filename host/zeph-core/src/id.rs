@@ -79,7 +79,7 @@ pub struct PluginId(pub String);
 pub const PLUGIN_NAME_CHARS_MAX: usize = 48;
 
 impl PluginId {
-    /// Why `name` cannot be the name of a plugin in a folder, in one sentence; `None` when it can.
+    /// What the name of a plugin in a folder is made of, when `name` cannot be one.
     pub fn problem(name: &str) -> Option<String> {
         let chars_ok = name
             .bytes()
@@ -90,7 +90,7 @@ impl PluginId {
         let is_ambiguous = name.contains("__") || name.ends_with('_');
         (!is_name || is_ambiguous).then(|| {
             format!(
-                "a plugin is named after its file: 1 to {PLUGIN_NAME_CHARS_MAX} of `a-z 0-9 _ -`, without `__` and without `_` at the end; rename the file"
+                "1 to {PLUGIN_NAME_CHARS_MAX} of `a-z 0-9 _ -`, without `__` and without `_` at the end"
             )
         })
     }

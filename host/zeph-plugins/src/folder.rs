@@ -166,7 +166,9 @@ fn examine(path: PathBuf) -> FolderEntry {
     // As it is: shortened or folded it could be the name of another file, which it would hide.
     let name = PluginId(visible_line(&stem));
     let stamp = match PluginId::problem(&stem) {
-        Some(problem) => Err(problem),
+        Some(wanted) => Err(format!(
+            "a plugin is named after its file: {wanted}; rename the file"
+        )),
         None => stamp(&path),
     };
     FolderEntry { name, path, stamp }

@@ -279,8 +279,8 @@ impl Compiling<'_> {
                     .problem(&format!("plugins.settings.{name}"), &message);
                 continue;
             }
-            if let Some(problem) = PluginId::problem(name) {
-                let message = format!("this is not a valid plugin name: {problem}");
+            if let Some(wanted) = PluginId::problem(name) {
+                let message = format!("this is not a valid plugin name: {wanted}");
                 self.merged
                     .problem(&format!("plugins.settings.{name}"), &message);
             }

@@ -151,7 +151,8 @@ pub(super) fn of_file(path: &Path, wasm: Digest) -> Result<Supplied, CliError> {
 fn no_source(name: &PluginId) -> CliError {
     let problem = format!("the lock does not say where plugin `{name}` comes from");
     CliError::internal(problem).hint(format!(
-        "put its file into the folder, or take it from a bundle with `--from FILE`; `zeph-host plugin add REF --name {name}` notes where it comes from"
+        "put its file into the folder, or take it from a bundle with `--from FILE`; `zeph-host plugin add REF --name {name}` notes where it comes from, and \
+         `zeph-host plugin remove {name}` takes it out of the lock"
     ))
 }
 
