@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use globset::Glob;
 use zeph_core::id::ToolName;
 use zeph_core::network::{ExitHost, HostPattern};
 
@@ -15,9 +16,9 @@ pub struct ServerConfig {
     pub disabled: bool,
     /// How it is reached.
     pub transport: ServerTransport,
-    /// The only tools that are offered, by the server's names; empty means all (`allowed_tools`).
+    /// The only tools that are offered, by the server's names or globs over them; empty means all (`allowed_tools`).
     pub allowed_tools: Vec<String>,
-    /// Tools that are not offered, whatever `allowed_tools` lists (`denied_tools`).
+    /// Tools that are not offered, in the same form, whatever `allowed_tools` lists (`denied_tools`).
     pub denied_tools: Vec<String>,
     /// How far it is believed (`trust_level`).
     pub trust: TrustLevel,
@@ -47,10 +48,17 @@ impl ServerConfig {
     /// Whether a tool is offered, by the server's name for it: `denied_tools` and `enabled = false` win over `allowed_tools`, and a
     /// server with [`TrustLevel::Sandboxed`] offers what is listed only.
     pub fn offers(&self, tool: &str) -> bool {
-        let is_in = |list: &[String]| list.iter().any(|name| name == tool);
+        let is_in = |list: &[String]| list.iter().any(|listed| Self::lists(listed, tool));
         let is_enabled = self.tools.get(tool).is_none_or(|choice| choice.enabled);
         let takes_all = self.allowed_tools.is_empty() && self.trust != TrustLevel::Sandboxed;
         is_enabled && !is_in(&self.denied_tools) && (takes_all || is_in(&self.allowed_tools))
+    }
+
+    /// Whether an entry of `allowed_tools` or `denied_tools` is for a tool, by the server's name for it. Names of servers can hold any
+    /// character: one that is written like a glob is meant, too.
+    pub fn lists(listed: &str, tool: &str) -> bool {
+        let fits = || Glob::new(listed).is_ok_and(|glob| glob.compile_matcher().is_match(tool));
+        listed == tool || listed.contains(['*', '?']) && fits()
     }
 }
 

@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use globset::Glob;
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 use zeph_core::network::{EgressSettings, ExitHost, Inspection, Methods, Passage};
@@ -105,6 +106,16 @@ impl Compiling<'_> {
         ] {
             if tools.iter().any(String::is_empty) {
                 self.wrong(room, field, "a tool has a name; one of these is empty");
+            }
+            for glob in tools.iter().filter(|tool| tool.contains(['*', '?'])) {
+                if let Err(error) = Glob::new(glob) {
+                    let message = format!(
+                        "`{}` is not a pattern: {}",
+                        one_line(glob, 200),
+                        error.kind()
+                    );
+                    self.wrong(room, field, &message);
+                }
             }
         }
         let choices = raw.tools.iter();

@@ -62,11 +62,11 @@ pub(crate) struct RawServer {
     /// default: most servers need none.
     #[serde(default)]
     pub(crate) install_scripts: bool,
-    /// The only tools of the server that are offered; empty means all.
+    /// The only tools of the server that are offered, by its own names or as globs over them ("list_*"); empty means all.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     pub(crate) allowed_tools: Vec<String>,
-    /// Tools of the server that are not offered, even if allowed_tools lists them.
+    /// Tools of the server that are not offered, in the same form, even if allowed_tools lists them.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     pub(crate) denied_tools: Vec<String>,

@@ -7,8 +7,10 @@ use regex::{Regex, RegexBuilder};
 
 use super::bad::BadRule;
 use super::globals;
+use super::pattern::Pattern;
+use super::permission::{Action, PermissionFit, PermissionRule};
 use super::possible::{Possible, Reading, automaton};
-use super::subject::{LinePart, LineTexts};
+use super::subject::{LinePart, LineTexts, SHELL};
 use crate::command::{Becomes, SimpleCommand};
 
 /// Marks a pattern that is a regular expression.
@@ -22,6 +24,9 @@ const REGEX_SIZE_MAX: usize = 1024 * 1024;
 
 /// Characters of the shell's own grammar. A pattern that holds one is about the text of the line.
 const STRUCTURE: [char; 11] = ['|', '&', ';', '<', '>', '(', ')', '{', '}', '$', '`'];
+
+/// Characters that make a pattern a glob as well.
+const WILDCARDS: [char; 2] = ['*', '?'];
 
 /// Programs whose arguments and input are statements of SQL.
 const SQL_CLIENTS: [&str; 8] = [
@@ -40,6 +45,18 @@ const SQL_CLIENTS: [&str; 8] = [
 pub struct CommandPattern {
     text: String,
     kind: CommandPatternKind,
+    /// It as a glob, if it holds a wildcard. What it says literally counts besides.
+    glob: Option<Box<CommandGlob>>,
+}
+
+/// A pattern with wildcards, which means what it would in `tools.permissions`.
+#[derive(Debug, Clone)]
+struct CommandGlob {
+    rule: PermissionRule,
+    /// The whole of an argument.
+    argument: Pattern,
+    /// The last names of a path or an address.
+    end: Pattern,
 }
 
 #[derive(Debug, Clone)]
@@ -57,9 +74,10 @@ enum CommandPatternKind {
 impl CommandPattern {
     /// Reads a pattern.
     ///
-    /// Shape: a command with the words and flags it must have; a piece of the line when it holds characters such as `|` or `$`; or
-    /// `re:` and a regular expression over the line and each simple command. Case does not matter.
-    /// Errors: an empty pattern, more than 1024 bytes, an expression that does not compile.
+    /// Shape: a command with the words and flags it must have; a piece of the line when it holds characters such as `|` or `$`; with `*` or
+    /// `?` a glob over each simple command, as in `tools.permissions`; or `re:` and a regular expression over the line and each simple
+    /// command. Case does not matter.
+    /// Errors: an empty pattern, more than 1024 bytes, a glob or an expression that does not compile.
     pub fn new(text: &str) -> Result<Self, BadRule> {
         if text.trim().is_empty() {
             return Err(BadRule::new(
@@ -74,6 +92,7 @@ impl CommandPattern {
         Ok(Self {
             text: text.trim().to_owned(),
             kind: kind(text)?,
+            glob: glob(text.trim())?,
         })
     }
 
@@ -86,25 +105,35 @@ impl CommandPattern {
     pub(super) fn fits_text(&self, given: &str, lower: &str) -> bool {
         match &self.kind {
             CommandPatternKind::Regex(regex) => regex.is_match(given),
-            _ => lower.contains(&self.text.to_lowercase()),
+            _ => {
+                let fits = |glob: &CommandGlob| glob.argument.fits(lower) || glob.end.fits(lower);
+                lower.contains(&self.text.to_lowercase()) || self.glob.as_deref().is_some_and(fits)
+            }
         }
     }
 
+    /// How a part of `line` fits it as a glob.
+    fn glob_fit(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> PermissionFit {
+        let glob = self.glob.as_deref();
+        glob.map_or(PermissionFit::No, |glob| glob.rule.fit_part(line, part))
+    }
+
     /// Whether this part is what the pattern means.
-    pub(super) fn fits_part(&self, part: &LinePart<'_>) -> bool {
-        match &self.kind {
+    pub(super) fn fits_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> bool {
+        let fits = match &self.kind {
             CommandPatternKind::Words { name, rest } => command_fits(name, rest, part.command),
             CommandPatternKind::Structure(_) => false,
             CommandPatternKind::Regex(regex) => {
                 regex.is_match(&part.text.given)
                     || part.bare.as_ref().is_some_and(|bare| regex.is_match(bare))
             }
-        }
+        };
+        fits || self.glob_fit(line, part) == PermissionFit::Yes
     }
 
     /// Whether this part may become what the pattern means, by arguments that are not known.
-    pub(super) fn may_fit_part(&self, part: &LinePart<'_>) -> bool {
-        match &self.kind {
+    pub(super) fn may_fit_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> bool {
+        let may_fit = match &self.kind {
             CommandPatternKind::Words { name, rest } => command_may_fit(name, rest, part.command),
             CommandPatternKind::Structure(_) => false,
             CommandPatternKind::Regex(regex) => {
@@ -112,13 +141,14 @@ impl CommandPattern {
                 let pattern = || automaton(regex.as_str(), Reading::AnyCase);
                 possible.is_some_and(|possible| possible.may_fit(pattern().as_ref()))
             }
-        }
+        };
+        may_fit || self.glob_fit(line, part) == PermissionFit::Maybe
     }
 
     /// Whether the line as a whole holds it, where its parts do not show it: structure, statements of SQL, and everything when not all
     /// parts are known.
     pub(super) fn fits_whole(&self, line: &LineTexts<'_>) -> bool {
-        match &self.kind {
+        let fits = match &self.kind {
             CommandPatternKind::Structure(piece) => {
                 let squeezed: String = line.whole.lower.split_whitespace().collect();
                 squeezed.contains(piece)
@@ -130,7 +160,27 @@ impl CommandPattern {
                 (is_prose && !self.text.contains('=') || is_hidden || has_sql_client(line))
                     && holds_phrase(&line.whole.lower, &self.text.to_lowercase())
             }
-        }
+        };
+        let glob = self.glob.as_deref();
+        fits || glob.is_some_and(|glob| glob.rule.fits_whole(line))
+    }
+}
+
+/// `text` as a glob, if it holds a wildcard. One that is about the shell's own grammar need not be a glob.
+fn glob(text: &str) -> Result<Option<Box<CommandGlob>>, BadRule> {
+    if text.starts_with(REGEX_MARK) || !text.contains(WILDCARDS) {
+        return Ok(None);
+    }
+    let glob = || {
+        Ok(Box::new(CommandGlob {
+            rule: PermissionRule::new(SHELL, text, Action::Deny, "/")?,
+            argument: Pattern::new(text)?,
+            end: Pattern::new(&format!("*/{text}"))?,
+        }))
+    };
+    match glob() {
+        Err(_) if text.contains(STRUCTURE) => Ok(None),
+        glob => glob.map(Some),
     }
 }
 

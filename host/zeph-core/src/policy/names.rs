@@ -2,6 +2,7 @@
 
 use super::allow::AllowRule;
 use super::rule::{Effect, PolicyRule};
+use super::scope::ToolGlob;
 use super::subject::{names, tool_key};
 use super::{PermissionSource, Policy};
 use crate::call::PATH_ARGUMENTS;
@@ -28,6 +29,13 @@ pub fn unknown_tools<'a>(
     let known = ToolNames::new(tools, may_come);
     let place = |one: &NamedTool| format!("`{}`", one_line(&one.key, 200));
     let unknown = named.iter().filter_map(|one| {
+        if one.tool.contains(['*', '?']) {
+            let tool = one_line(&one.tool, 100);
+            return Some(format!(
+                "{}: no tool is named `{tool}`; names here are not patterns",
+                place(one)
+            ));
+        }
         let is_known = known.has(|name| name == tool_key(&one.tool));
         (!is_known)
             .then(|| known.unknown(&place(one), &one.tool))
@@ -104,7 +112,8 @@ impl<'a> ToolNames<'a> {
     }
 
     fn named(&self, place: &str, tool: &str) -> Option<String> {
-        match self.has(|name| name == tool) {
+        let meant = ToolGlob::new(tool);
+        match self.has(|name| meant.fits(name)) {
             true => None,
             false => self.unknown(place, tool),
         }

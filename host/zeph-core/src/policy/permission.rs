@@ -127,7 +127,7 @@ impl PermissionRule {
     }
 
     /// Whether it fits a part, and does so without the words that are only data.
-    fn fit_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> PermissionFit {
+    pub(super) fn fit_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> PermissionFit {
         let fit = self.fit_as_written(line, part);
         if fit == PermissionFit::No || self.action == Action::Allow {
             return fit;
@@ -139,7 +139,7 @@ impl PermissionRule {
     }
 
     /// Whether it fits the text of a line, and not only by words of its parts that are data.
-    fn fits_whole(&self, line: &LineTexts<'_>) -> bool {
+    pub(super) fn fits_whole(&self, line: &LineTexts<'_>) -> bool {
         if !self.text.fits(&line.whole.lower) {
             return false;
         }
@@ -191,7 +191,7 @@ pub(super) fn path_pattern(tool: &str, pattern: &str, directory: &str) -> Result
 
 /// Whether a rule fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PermissionFit {
+pub(super) enum PermissionFit {
     No,
     /// By what an argument that is not known may be.
     Maybe,

@@ -1,12 +1,12 @@
 //! Which tools there are at all, and what their arguments may be: `tools.scoped` and `tools.scope`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::bad::BadRule;
 use super::command::CommandPattern;
 use super::facts::SessionFacts;
 use super::mode::Mode;
+use super::pattern::Pattern;
 use super::reach::Reach;
 use super::subject::{LinePart, RuleSubject, Text, WRITER, tool_key};
 use super::{Finding, Policy, Verdict};
@@ -21,13 +21,38 @@ pub struct Scoped {
     tools: Tools,
     /// What `tools` does with a tool that is out of scope.
     mode: Mode,
-    constraints: BTreeMap<String, Vec<Constraint>>,
+    /// By the tools they are for, in alphabetical order.
+    constraints: Vec<(ToolGlob, Constraint)>,
 }
 
 #[derive(Debug, Clone)]
 enum Tools {
-    Only(Vec<String>),
-    AllBut(Vec<String>),
+    Only(Vec<ToolGlob>),
+    AllBut(Vec<ToolGlob>),
+}
+
+/// A tool, or the tools whose names a glob fits.
+#[derive(Debug, Clone)]
+pub(super) struct ToolGlob {
+    /// As the key that rules know it by.
+    text: String,
+    /// None of a text that is no glob either.
+    glob: Option<Pattern>,
+}
+
+impl ToolGlob {
+    pub(super) fn new(text: &str) -> Self {
+        let text = tool_key(text);
+        let glob = Pattern::new(&text).ok();
+        Self { text, glob }
+    }
+
+    pub(super) fn fits(&self, name: &str) -> bool {
+        match &self.glob {
+            Some(glob) => glob.fits(name),
+            None => self.text == name,
+        }
+    }
 }
 
 impl Default for Scoped {
@@ -48,8 +73,8 @@ pub struct Constraint {
 impl Constraint {
     /// Compiles the constraint of one tool.
     ///
-    /// Shape: `deny_patterns` as for [`CommandPattern::new`]; for tools without a command each is a piece of an argument, or `re:` and
-    /// an expression. `allowed_paths` are absolute and resolved; if there are none, paths do not matter.
+    /// Shape: `deny_patterns` as for [`CommandPattern::new`]; for tools without a command each is a piece of an argument, with `*` or `?`
+    /// a glob over a whole argument or the end of a path, or `re:` and an expression. `allowed_paths` are absolute and resolved; if there are none, paths do not matter.
     /// Errors: [`BadRule`] if a pattern is invalid or a path is relative.
     pub fn new(deny_patterns: &[String], allowed_paths: Vec<PathBuf>) -> Result<Self, BadRule> {
         if let Some(path) = allowed_paths.iter().find(|path| !path.is_absolute()) {
@@ -74,26 +99,25 @@ impl Constraint {
 }
 
 impl Scoped {
-    /// Puts the section together. If `allowed_tools` is set, `denied_tools` is ignored.
+    /// Puts the section together. If `allowed_tools` is set, `denied_tools` is ignored. Tools are named, or meant by a glob.
     pub fn new(
         allowed_tools: Option<Vec<String>>,
         denied_tools: Vec<String>,
         constraints: Vec<(String, Constraint)>,
     ) -> Self {
-        let keys = |names: Vec<String>| names.iter().map(|name| tool_key(name)).collect();
-        let mut this = Self {
+        let globs = |names: Vec<String>| names.iter().map(|name| ToolGlob::new(name)).collect();
+        let constraints = constraints.into_iter();
+        let constraints = constraints.map(|(tool, constraint)| (ToolGlob::new(&tool), constraint));
+        let mut constraints: Vec<_> = constraints.collect();
+        constraints.sort_by(|(one, _), (other, _)| one.text.cmp(&other.text));
+        Self {
             tools: match allowed_tools {
-                Some(allowed) => Tools::Only(keys(allowed)),
-                None => Tools::AllBut(keys(denied_tools)),
+                Some(allowed) => Tools::Only(globs(allowed)),
+                None => Tools::AllBut(globs(denied_tools)),
             },
             mode: Mode::Deny,
-            constraints: BTreeMap::new(),
-        };
-        for (tool, constraint) in constraints {
-            let known = this.constraints.entry(tool_key(&tool)).or_default();
-            known.push(constraint);
+            constraints,
         }
-        this
     }
 
     /// The same with another way to treat tools that are out of scope.
@@ -106,10 +130,8 @@ impl Scoped {
     #[must_use]
     pub fn in_force(&self) -> Self {
         let mut this = self.clone();
-        for constraints in this.constraints.values_mut() {
-            constraints.retain(|constraint| constraint.mode != Mode::Observe);
-        }
-        this.constraints.retain(|_, those| !those.is_empty());
+        this.constraints
+            .retain(|(_, constraint)| constraint.mode != Mode::Observe);
         if this.mode == Mode::Observe {
             this.tools = Tools::AllBut(Vec::new());
         }
@@ -118,8 +140,9 @@ impl Scoped {
 
     /// Whether some of it only observes.
     pub fn observes(&self) -> bool {
-        let mut constraints = self.constraints.values().flatten();
-        self.mode == Mode::Observe || constraints.any(|constraint| constraint.mode == Mode::Observe)
+        let mut constraints = self.constraints.iter();
+        let observes = |(_, constraint): &(ToolGlob, Constraint)| constraint.mode == Mode::Observe;
+        self.mode == Mode::Observe || constraints.any(observes)
     }
 
     /// Whether models are not told of the tool, because nothing of it can run.
@@ -129,7 +152,10 @@ impl Scoped {
 
     /// Whether the tool is out of scope.
     pub(super) fn hides(&self, names: &[String]) -> bool {
-        let has = |tools: &[String]| names.iter().any(|name| tools.contains(name));
+        let has = |tools: &[ToolGlob]| {
+            let mut tools = tools.iter();
+            tools.any(|tool| names.iter().any(|name| tool.fits(name)))
+        };
         match &self.tools {
             Tools::Only(tools) => !has(tools),
             Tools::AllBut(tools) => has(tools),
@@ -142,9 +168,15 @@ impl Scoped {
             Tools::Only(tools) => ("tools.scoped.allowed_tools", tools),
             Tools::AllBut(tools) => ("tools.scoped.denied_tools", tools),
         };
-        let constrained = self.constraints.keys();
-        let constrained = constrained.map(|tool| ("tools.scoped.constraints", tool.as_str()));
-        let listed = tools.iter().map(move |tool| (key, tool.as_str()));
+        let mut constrained: Vec<&str> = self
+            .constraints
+            .iter()
+            .map(|(tool, _)| tool.text.as_str())
+            .collect();
+        constrained.dedup();
+        let constrained = constrained.into_iter();
+        let constrained = constrained.map(|tool| ("tools.scoped.constraints", tool));
+        let listed = tools.iter().map(move |tool| (key, tool.text.as_str()));
         listed.chain(constrained)
     }
 
@@ -163,7 +195,8 @@ impl Scoped {
             let reason = format!("`{key}` {reason} `{}`", subject.call.name());
             return Finding::new(verdict(self.mode), key.to_owned()).because(reason);
         }
-        let own = self.constraints_of(subject.names.iter().map(String::as_str));
+        let names: Vec<&str> = subject.names.iter().map(String::as_str).collect();
+        let own = self.constraints_of(&names);
         let own = own.filter_map(|constraint| {
             Some((constraint.mode, constraint.violated(policy, subject)?))
         });
@@ -189,19 +222,19 @@ fn verdict(mode: Mode) -> Verdict {
 }
 
 impl Scoped {
-    fn constraints_of<'a>(
-        &'a self,
-        mut names: impl Iterator<Item = &'a str>,
-    ) -> impl Iterator<Item = &'a Constraint> {
-        let known = std::iter::from_fn(move || names.next().map(|name| self.constraints.get(name)));
-        known.flatten().flatten()
+    fn constraints_of(&self, names: &[&str]) -> impl Iterator<Item = &Constraint> {
+        let own = self.constraints.iter().filter(|(tool, _)| {
+            let mut names = names.iter();
+            names.any(|name| tool.fits(name))
+        });
+        own.map(|(_, constraint)| constraint)
     }
 
     /// The redirections that constraints of `write` are against, in words.
     fn violating_writes(&self, subject: &RuleSubject<'_>) -> Vec<(Mode, String)> {
         let writes = subject.line.iter().flat_map(|line| &line.writes);
         let violated = writes.map(Reach::of_write).flat_map(|reach| {
-            let constraints = self.constraints_of(WRITER.into_iter());
+            let constraints = self.constraints_of(&WRITER);
             let violated = constraints
                 .filter_map(|constraint| Some((constraint.mode, constraint.outside(&reach)?)));
             violated.collect::<Vec<_>>()
@@ -241,12 +274,12 @@ impl Constraint {
 
     /// Which of it the call violates, in words.
     fn violated(&self, policy: &Policy, subject: &RuleSubject<'_>) -> Option<String> {
-        let fits = |pattern: &CommandPattern, part: &LinePart<'_>| {
-            pattern.fits_part(part) || pattern.may_fit_part(part)
-        };
         let pattern = self.deny.iter().find(|pattern| match &subject.line {
             Some(line) => {
-                pattern.fits_whole(line) || line.parts.iter().any(|part| fits(pattern, part))
+                let fits = |part: &LinePart<'_>| {
+                    pattern.fits_part(line, part) || pattern.may_fit_part(line, part)
+                };
+                pattern.fits_whole(line) || line.parts.iter().any(fits)
             }
             None => {
                 let texts = subject.texts.iter().chain(&subject.paths);

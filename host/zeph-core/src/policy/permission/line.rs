@@ -176,7 +176,8 @@ impl<'a> LineQuery<'a> {
                 permissions.ask(&self.subject.names, |rule| rule.fit_part(self.line, part))
             }
             PermissionSource::Lists(lists) => of_lists(lists, |pattern: &CommandPattern| {
-                PermissionFit::from(pattern.fits_part(part)).or(|| pattern.may_fit_part(part))
+                PermissionFit::from(pattern.fits_part(self.line, part))
+                    .or(|| pattern.may_fit_part(self.line, part))
             }),
         }
     }

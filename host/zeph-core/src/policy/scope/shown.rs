@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{Scoped, Tools};
+use super::{Scoped, ToolGlob, Tools};
 use crate::policy::{CommandPattern, Mode};
 
 /// The effective `[tools.scoped]` settings.
@@ -36,22 +36,22 @@ pub struct ShownConstraint {
 impl Scoped {
     /// The settings, for `policy show`.
     pub fn shown(&self) -> ShownScope {
+        let texts = |tools: &[ToolGlob]| tools.iter().map(|tool| tool.text.clone()).collect();
         let (allowed_tools, denied_tools) = match &self.tools {
-            Tools::Only(tools) => (Some(tools.clone()), Vec::new()),
-            Tools::AllBut(tools) => (None, tools.clone()),
+            Tools::Only(tools) => (Some(texts(tools)), Vec::new()),
+            Tools::AllBut(tools) => (None, texts(tools)),
         };
-        let constraints = self.constraints.iter().flat_map(|(tool, those)| {
-            those.iter().map(|constraint| ShownConstraint {
-                tool: tool.clone(),
-                deny_patterns: constraint
-                    .deny
-                    .iter()
-                    .map(CommandPattern::text)
-                    .map(str::to_owned)
-                    .collect(),
-                allowed_paths: constraint.allowed_paths.clone(),
-                mode: constraint.mode,
-            })
+        let constraints = self.constraints.iter();
+        let constraints = constraints.map(|(tool, constraint)| ShownConstraint {
+            tool: tool.text.clone(),
+            deny_patterns: constraint
+                .deny
+                .iter()
+                .map(CommandPattern::text)
+                .map(str::to_owned)
+                .collect(),
+            allowed_paths: constraint.allowed_paths.clone(),
+            mode: constraint.mode,
         });
         ShownScope {
             allowed_tools,

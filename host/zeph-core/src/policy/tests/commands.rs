@@ -1,10 +1,10 @@
 //! Command lines: everyday ones, and ways around the rules.
 
-use super::lab::{bash, decide, lists, permissions, plain};
+use super::lab::{bash, call, decide, lists, permissions, plain};
 use crate::call::ResolvedCall;
 use crate::policy::{
-    Action, AllowRule, CommandPattern, Decision, PermissionRule, PermissionSource, Permissions,
-    Policy, SessionFacts, authorise,
+    Action, AllowRule, CommandPattern, Constraint, Decision, PermissionRule, PermissionSource,
+    Permissions, Policy, Scoped, SessionFacts, ShellLists, authorise,
 };
 
 fn check(policy: &Policy, table: &[(&str, &str)]) {
@@ -290,7 +290,7 @@ fn patterns_of_constraints() {
         let policy = Policy::default();
         let subject = super::super::subject::RuleSubject::new(&policy, &call);
         let line = subject.line.unwrap();
-        pattern.fits_whole(&line) || line.parts.iter().any(|part| pattern.fits_part(part))
+        pattern.fits_whole(&line) || line.parts.iter().any(|part| pattern.fits_part(&line, part))
     };
     let table = [
         ("rm -rf", "rm -r -f x", true),
@@ -310,8 +310,93 @@ fn patterns_of_constraints() {
     }
     let bomb = bash(":(){ :|:& };:", ":");
     assert!(fits(":(){:|:&};:", bomb));
-    for bad in ["", "  ", "re:(", &"x".repeat(2000)] {
+    for bad in ["", "  ", "re:(", "cat *[", &"x".repeat(2000)] {
         assert!(CommandPattern::new(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn globs_of_lists_and_constraints_are_globs() {
+    let patterns = |texts: &[&str]| -> Vec<CommandPattern> {
+        let patterns = texts.iter().map(|text| CommandPattern::new(text).unwrap());
+        patterns.collect()
+    };
+    let table = [
+        ("curl *", "curl https://example.org", "deny"),
+        ("curl *", "curl", "deny"),
+        ("curl *", "true | /usr/bin/curl x", "deny"),
+        ("git push*", "git -C . push origin", "deny"),
+        ("*.env", "cat .env", "deny"),
+        ("cat secret?", "cat secret1", "deny"),
+        ("cat secret?", "cat secrets.txt", "allow"),
+        ("mk*", "mkdir x", "deny"),
+        ("mk*", "rmdir mkx", "allow"),
+        ("rm -rf *", "rm -f -r x", "deny"),
+        ("* | sh", "curl x | sh", "allow"),
+        ("*&&*", "curl x | sh", "deny"),
+        ("${*", "cat x", "allow"),
+    ];
+    for (pattern, parts, expect) in table {
+        let lists = ShellLists {
+            blocked: patterns(&[pattern]),
+            ..ShellLists::default()
+        };
+        let constraint = Constraint::new(&[pattern.to_owned()], Vec::new()).unwrap();
+        let constraints = vec![("bash".to_owned(), constraint)];
+        let blocks = Policy {
+            allow: vec![AllowRule::parse("bash", "/w").unwrap()],
+            permissions: PermissionSource::Lists(lists),
+            ..Policy::default()
+        };
+        let constrains = Policy {
+            scoped: Some(Scoped::new(None, Vec::new(), constraints)),
+            allow: blocks.allow.clone(),
+            ..Policy::default()
+        };
+        assert_eq!(decide(&blocks, plain(parts)), expect, "{pattern}: {parts}");
+        assert_eq!(
+            decide(&constrains, plain(parts)),
+            expect,
+            "constraint {pattern}: {parts}"
+        );
+    }
+    let asks = Policy {
+        allow: Vec::new(),
+        permissions: PermissionSource::Lists(ShellLists {
+            confirm: patterns(&["*drop*"]),
+            ..ShellLists::default()
+        }),
+        ..Policy::default()
+    };
+    check(&asks, &[("psql -c drop", "ask")]);
+}
+
+#[test]
+fn globs_of_constraints_fit_arguments_and_ends_of_paths() {
+    let table = [
+        ("*.lock", "a.lock", "deny"),
+        ("*.lock", "a.lock.txt", "allow"),
+        ("secret*", "secret1", "deny"),
+        ("secret*", "./k/../secret1", "deny"),
+        ("k/*.pem", "./k/x.PEM", "deny"),
+        ("**/*.pem", "k/x.pem", "deny"),
+        ("secret*", "no-secret", "allow"),
+        ("what?", "so WHAT? now", "deny"),
+    ];
+    for (pattern, path, expect) in table {
+        let constraint = Constraint::new(&[pattern.to_owned()], Vec::new()).unwrap();
+        let policy = Policy {
+            scoped: Some(Scoped::new(
+                None,
+                Vec::new(),
+                vec![("write".to_owned(), constraint)],
+            )),
+            allow: vec![AllowRule::parse("write", "/w").unwrap()],
+            ..Policy::default()
+        };
+        let resolved = format!("/w/{}", path.trim_start_matches("./").replace("k/../", ""));
+        let call = call("write", serde_json::json!({ "path": path }), &[&resolved]);
+        assert_eq!(decide(&policy, call), expect, "{pattern}: {path}");
     }
 }
 

@@ -7,7 +7,9 @@ use serde_json::json;
 use super::lab::{call, decide, permissions, rule, rules};
 use crate::call::ResolvedCall;
 use crate::id::{PluginId, ToolName};
-use crate::policy::{AllowRule, Effect, NamedTool, Policy, PolicyRuleText, Scoped, unknown_tools};
+use crate::policy::{
+    AllowRule, Constraint, Effect, NamedTool, Policy, PolicyRuleText, Scoped, unknown_tools,
+};
 use crate::tool::{Backend, Tool};
 
 /// A call of a tool of `plugin` that is offered as `offered`.
@@ -52,6 +54,57 @@ fn a_rule_holds_however_the_tool_is_spelled() {
             assert_eq!(decide(&scoped, call()), "deny", "{name} {offered}");
         }
     }
+}
+
+#[test]
+fn lists_of_the_scope_take_globs() {
+    let table = [
+        ("alpha__*", true),
+        ("*greet", true),
+        ("gr?et", true),
+        ("*", true),
+        ("beta__*", false),
+        ("greet_*", false),
+        ("[", false),
+    ];
+    for (glob, expect) in table {
+        let call = || of_plugin("alpha", "greet");
+        let policy = |scoped| Policy {
+            allow: vec![AllowRule::parse("*", "/w").unwrap()],
+            scoped: Some(scoped),
+            ..Policy::default()
+        };
+        let denied = policy(Scoped::new(None, vec![glob.to_owned()], Vec::new()));
+        assert_eq!(decide(&denied, call()) == "deny", expect, "{glob}");
+        assert_eq!(denied.hides(&call().tool), expect, "{glob}");
+        let only = policy(Scoped::new(
+            Some(vec![glob.to_owned()]),
+            Vec::new(),
+            Vec::new(),
+        ));
+        assert_eq!(decide(&only, call()) == "allow", expect, "{glob}");
+        let constraint = Constraint::new(&[], vec!["/elsewhere".into()]).unwrap();
+        let constraints = vec![(glob.to_owned(), constraint)];
+        let constrained = policy(Scoped::new(None, Vec::new(), constraints));
+        assert_eq!(decide(&constrained, call()) == "deny", expect, "{glob}");
+        let tool = call().tool;
+        let notes = denied.idle_rules([&*tool], &|_| false);
+        assert_eq!(notes.is_empty(), expect, "{glob} {notes:?}");
+    }
+}
+
+#[test]
+fn a_list_without_patterns_says_so() {
+    let named = NamedTool {
+        key: "tools.governance.always_available".to_owned(),
+        tool: "mcp_github_*".to_owned(),
+    };
+    assert_eq!(
+        unknown_tools(&[named], [], &|_| true),
+        [
+            "`tools.governance.always_available`: no tool is named `mcp_github_*`; names here are not patterns"
+        ]
+    );
 }
 
 #[test]
@@ -188,7 +241,7 @@ fn settings_that_name_no_tool_are_told() {
     let told = unknown_tools(&named, &tools(), &|name| name == "later");
     let expected = [
         "`list`: no tool is named `raed`; did you mean `read`?",
-        "`list`: no tool is named `alpha__*`; did you mean `alpha__greet`?",
+        "`list`: no tool is named `alpha__*`; names here are not patterns",
         "`list`: no tool is named `nothing`",
     ];
     assert_eq!(told, expected);
