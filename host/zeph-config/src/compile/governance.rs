@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use serde::Deserialize as _;
+use zeph_core::failure::one_line;
 use zeph_core::policy::{Governance, Mode, PrivatePaths, Sequence, SequenceOrigin};
 
 use super::{Compiling, count};
@@ -38,6 +39,7 @@ impl Compiling<'_> {
                 RawSequence::Words(words) => (words, Mode::Deny),
                 RawSequence::InMode(raw) => (raw.sequence, sequence_mode(raw.mode)),
             };
+            self.warn_of_globs(idx, &words);
             let origin = SequenceOrigin::Configured(idx);
             Sequence::new(&words, mode, origin).map_err(|bad| bad.to_string())
         });
@@ -48,6 +50,18 @@ impl Compiling<'_> {
                 self.merged.problem(SEQUENCES, &message);
                 None
             }
+        }
+    }
+
+    /// Words are compared as they are written: one such as `*.env` is hardly meant so.
+    fn warn_of_globs(&mut self, idx: usize, words: &[String]) {
+        let is_meant_as_glob =
+            |word: &&String| word.contains('*') && word.contains(char::is_alphanumeric);
+        if let Some(word) = words.iter().find(is_meant_as_glob) {
+            let word = one_line(word, 200);
+            self.merged.warnings.push(format!(
+                "`{SEQUENCES}[{idx}]`: `{word}` is compared as it is written; words of a sequence are not patterns"
+            ));
         }
     }
 

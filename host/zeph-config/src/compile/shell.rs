@@ -78,6 +78,9 @@ impl Compiling<'_> {
         let read = self.places("tools.sandbox.allow_read", &raw.allow_read, allowed);
         let write = self.places("tools.sandbox.allow_write", &raw.allow_write, allowed);
         self.warn_of_tmp(&read, &write);
+        if raw.allow_write.is_empty() {
+            self.warn_of_idle_reads(&read, &write);
+        }
         SandboxSettings {
             disabled: raw.disabled,
             read,
@@ -94,6 +97,20 @@ impl Compiling<'_> {
                 tmp_bytes: raw.tmp_bytes,
                 shm_bytes: raw.shm_bytes,
             },
+        }
+    }
+
+    /// A list of what may be read narrows nothing while all that it lies in may be changed.
+    fn warn_of_idle_reads(&mut self, read: &[PathBuf], write: &[PathBuf]) {
+        let lies_in_one = |path: &PathBuf| {
+            let mut roots = write.iter();
+            roots.any(|root| path != root && path.starts_with(root))
+        };
+        if !read.is_empty() && read.iter().all(lies_in_one) {
+            let said = self.merged.said("tools.sandbox.allow_read");
+            self.merged.warnings.push(format!(
+                "`tools.sandbox.allow_read` ({said}) has no effect, because commands may change, and so read, all that it lies in: set `tools.sandbox.allow_write`, too"
+            ));
         }
     }
 

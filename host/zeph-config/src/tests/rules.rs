@@ -144,6 +144,93 @@ fn permissions_take_the_place_of_the_lists() {
 }
 
 #[test]
+fn rules_of_a_section_that_is_off_are_named() {
+    let warnings = |world: World| world.portable(&world.load().unwrap().warnings.join("\n"));
+    let table = [
+        ("tools.scoped", "denied_tools = [\"bash\"]", "denied_tools"),
+        (
+            "tools.scoped",
+            "allowed_tools = [\"bash\"]",
+            "allowed_tools",
+        ),
+        (
+            "tools.scoped",
+            "constraints = [{ tool = \"bash\" }]",
+            "constraints",
+        ),
+        (
+            "tools.policy",
+            "rules = [{ effect = \"deny\", tool = \"bash\" }]",
+            "rules",
+        ),
+        (
+            "tools.authorization",
+            "rules = [{ effect = \"deny\", tool = \"bash\" }]",
+            "rules",
+        ),
+        (
+            "tools.scope",
+            "require_capability = true",
+            "require_capability",
+        ),
+        (
+            "tools.dependencies",
+            "rules.edit.requires = [\"read\"]",
+            "rules",
+        ),
+    ];
+    for (section, line, key) in table {
+        let said = |more: &str| World::new().user(format!("[{section}]\n{line}\n{more}"));
+        assert_eq!(
+            warnings(said("")),
+            format!(
+                "`{section}.{key}` (USER:2) has no effect, because `{section}.enabled` is false"
+            )
+        );
+        for more in ["enabled = true", "enabled = false"] {
+            assert_eq!(warnings(said(more)), "", "{section} {more}");
+        }
+    }
+    let shell = World::new().user("tools.shell.auto_rollback = true\ntools.policy.rules = []");
+    assert_eq!(
+        warnings(shell),
+        "`tools.shell.auto_rollback` (USER:1) has no effect, because `tools.shell.transactional` is false"
+    );
+    let of_project = "[[tools.policy.rules]]\neffect = \"deny\"\ntool = \"bash\"\n";
+    assert_eq!(warnings(World::new().project(of_project)), "");
+}
+
+#[test]
+fn a_word_of_a_sequence_that_looks_like_a_pattern_is_named() {
+    let warnings = |words: &str| {
+        let text = format!("[tools.governance]\nblocked_sequences = [{words}]\n");
+        World::new().user(text).load().unwrap().warnings.join("\n")
+    };
+    assert_eq!(
+        warnings("[\"read\", \"*.env\", \"curl\"]"),
+        "`tools.governance.blocked_sequences[0]`: `*.env` is compared as it is written; words of a sequence are not patterns"
+    );
+    assert_eq!(warnings("[\"bash\", \"rm\", \"-rf\", \"/*\"]"), "");
+}
+
+#[test]
+fn a_list_of_reads_that_narrows_nothing_is_named() {
+    let warnings = |text: &str| {
+        let world = World::new().user(text);
+        std::fs::create_dir_all(world.repo().join("docs")).unwrap();
+        world.portable(&world.load().unwrap().warnings.join("\n"))
+    };
+    let reads = "[tools.sandbox]\nallow_read = [\"docs\"]\n";
+    assert_eq!(
+        warnings(reads),
+        "`tools.sandbox.allow_read` (USER:2) has no effect, because commands may change, and so read, all that it lies in: set `tools.sandbox.allow_write`, too"
+    );
+    assert_eq!(warnings(&format!("{reads}allow_write = [\"docs\"]\n")), "");
+    let also = "[tools.sandbox]\nallow_read = [\".\"]\n";
+    assert_eq!(warnings(also), "");
+}
+
+#[test]
 fn paths_of_rules_begin_at_home_or_in_the_working_directory() {
     let world = World::new().user(
         r#"
