@@ -119,7 +119,10 @@ impl Policy {
             PermissionSource::Lists(_) => false,
         };
         let is_out_of_scope = |scoped: &Scoped| scoped.conceals(&names);
-        is_denied || self.scoped.as_ref().is_some_and(is_out_of_scope)
+        let rules = self.rules.as_ref();
+        is_denied
+            || self.scoped.as_ref().is_some_and(is_out_of_scope)
+            || rules.is_some_and(|rules| rules.hides(&names))
     }
 
     /// Whether any rule can look at [`ResolvedCall::paths`]; resolving them may be omitted when none does.

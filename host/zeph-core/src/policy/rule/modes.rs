@@ -13,6 +13,14 @@ impl PolicyRule {
             (Effect::Deny, Some(Mode::Observe | Mode::Deny) | None) => Verdict::Deny,
         }
     }
+
+    /// Whether it matches every call of the tools it is for, whoever calls and wherever.
+    fn is_for_every_call(&self) -> bool {
+        self.paths.is_empty()
+            && self.env.is_empty()
+            && self.trust_level.is_none()
+            && self.args_match.is_none()
+    }
 }
 
 impl PolicyRules {
@@ -47,6 +55,22 @@ impl PolicyRules {
             (Effect::Deny, Mode::Observe) if !self.is_trial => Verdict::Pass,
             (Effect::Deny, Mode::Observe | Mode::Deny) => Verdict::Deny,
         }
+    }
+
+    /// Whether no call of the tool with these names can run: no rule before one that refuses them all, or before the default that does, lets
+    /// any run or asks about any.
+    pub(in crate::policy) fn hides(&self, names: &[String]) -> bool {
+        for rule in self.rules() {
+            if !names.iter().any(|name| rule.tool.fits(name)) {
+                continue;
+            }
+            match rule.says() {
+                Verdict::Deny if rule.is_for_every_call() => return true,
+                Verdict::Deny => {}
+                Verdict::Allow | Verdict::Ask | Verdict::Pass => return false,
+            }
+        }
+        self.default_verdict() == Verdict::Deny
     }
 
     pub(super) fn has_in_force(&self, rule: &PolicyRule) -> bool {

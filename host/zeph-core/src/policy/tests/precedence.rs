@@ -8,7 +8,7 @@ use crate::call::ResolvedCall;
 use crate::lifetime::Lifetime;
 use crate::policy::pattern::Pattern;
 use crate::policy::{
-    AllowRule, CallTrust, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule,
+    AllowRule, CallTrust, CommandPattern, Constraint, Decision, Effect, Mode, Policy, PolicyRule,
     PolicyRuleText, PolicyRules, Scoped, SessionFacts, ToolScope, TrustBlock, TrustLevel, Verdict,
     authorise,
 };
@@ -501,6 +501,57 @@ fn denied_tools_are_hidden() {
         ..Policy::default()
     };
     assert!(hides(&policy, "write") && !hides(&policy, "read"));
+}
+
+#[test]
+fn tools_that_policy_rules_refuse_altogether_are_hidden() {
+    let hides = |texts: &[PolicyRuleText], default_effect| {
+        let policy = Policy {
+            rules: rules(texts, default_effect),
+            ..Policy::default()
+        };
+        ["write", "read", "bash"].map(|tool| policy.hides(&call(tool, json!({}), &[]).tool))
+    };
+    let deny = |tool: &str| rule(Effect::Deny, tool, None);
+    let asks = PolicyRuleText {
+        mode: Some(Mode::Ask),
+        ..deny("*")
+    };
+    let observes = PolicyRuleText {
+        mode: Some(Mode::Observe),
+        ..deny("*")
+    };
+    let for_paths = PolicyRuleText {
+        paths: vec!["/etc/*".to_owned()],
+        ..deny("*")
+    };
+    let none = [false; 3];
+    let table: [(Vec<PolicyRuleText>, Effect, [bool; 3]); 9] = [
+        (vec![deny("w*")], Effect::Allow, [true, false, false]),
+        (vec![deny("sh")], Effect::Allow, [false, false, true]),
+        (
+            vec![rule(Effect::Allow, "bash", Some("^ls")), deny("*")],
+            Effect::Allow,
+            [true, true, false],
+        ),
+        (
+            vec![rule(Effect::Allow, "read", None)],
+            Effect::Deny,
+            [true, false, true],
+        ),
+        (
+            vec![rule(Effect::Deny, "*", Some("x"))],
+            Effect::Allow,
+            none,
+        ),
+        (vec![for_paths], Effect::Allow, none),
+        (vec![asks.clone()], Effect::Allow, none),
+        (vec![asks], Effect::Deny, none),
+        (vec![observes], Effect::Allow, none),
+    ];
+    for (texts, default_effect, expect) in table {
+        assert_eq!(hides(&texts, default_effect), expect, "{texts:?}");
+    }
 }
 
 #[test]
