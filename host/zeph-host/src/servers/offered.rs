@@ -89,7 +89,10 @@ impl Offered {
         config: &ServerConfig,
         definitions: &Definitions,
     ) -> Vec<String> {
-        let is_there = |name: &String| definitions.tool(name).is_some();
+        let is_there = |listed: &String| {
+            let mut tools = definitions.tools.iter();
+            tools.any(|tool| ServerConfig::lists(listed, &tool.name))
+        };
         let lists = [
             ("allowed_tools", &config.allowed_tools),
             ("denied_tools", &config.denied_tools),
@@ -198,7 +201,11 @@ fn why_not(config: &ServerConfig, tool: &str) -> &'static str {
     if !is_enabled {
         return "`enabled` is false";
     }
-    match config.denied_tools.iter().any(|name| name == tool) {
+    match config
+        .denied_tools
+        .iter()
+        .any(|listed| ServerConfig::lists(listed, tool))
+    {
         true => "`denied_tools` lists it",
         false if config.allowed_tools.is_empty() => {
             "`trust_level` is \"sandboxed\", and `allowed_tools` does not list it"

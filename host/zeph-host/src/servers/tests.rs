@@ -367,6 +367,24 @@ async fn lists_say_what_is_offered_and_why_not() {
 }
 
 #[tokio::test]
+async fn lists_take_globs() {
+    let listed = ServerConfig {
+        allowed_tools: vec!["t*".to_owned(), "x?".to_owned()],
+        denied_tools: vec!["*ree".to_owned()],
+        ..config()
+    };
+    let lab = Lab::new(&["one", "two", "three"], listed);
+    lab.connection().await.unwrap();
+    assert_eq!(lab.tools(), ["mcp_stage_two"]);
+    let failure = lab.servers.why("mcp_stage_three").unwrap();
+    assert!(failure.message.contains("`denied_tools`"), "{failure:?}");
+    let set = lab.servers.set();
+    let notes = set.standing("stage").unwrap().notes.join(" ");
+    assert!(notes.contains("`allowed_tools` lists `x?`"), "{notes}");
+    assert!(!notes.contains("t*") && !notes.contains("ree"), "{notes}");
+}
+
+#[tokio::test]
 async fn no_secret_is_shown_or_pinned_of_what_a_server_offers() {
     let lab = Lab::new(&["one"], config());
     let connection = lab.connection().await.unwrap();
