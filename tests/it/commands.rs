@@ -585,6 +585,29 @@ fn hooks_hear_of_changed_files() {
 }
 
 #[test]
+fn hooks_hear_of_files_that_a_background_command_changed() {
+    let product = Product::new();
+    product.user_config(
+        "[[hooks.file_changed]]\ncommand = \"echo heard >> heard; exit 4\"\nfail_closed = true\npaths = [\"**/*.rs\"]\n",
+    );
+    let mut host = Running::start(&product, &["--allow", "bash"]);
+    let command = json!({"command": "echo x > new.rs; echo y > other.txt", "background": true});
+    assert_eq!(host.call("bash", &command)["status"], "ok");
+    let mut turn = 0;
+    until(|| {
+        turn += 1;
+        host.begin_line(json!({"turn": turn.to_string(), "tool": "list_runs", "params": {}}));
+        host.answer();
+        !host.told.is_empty()
+    });
+    let told = &host.told[0];
+    assert!(told.contains("exit_code=0"), "{told}");
+    let failed = "[note] the hook `file_changed` failed: exit code 4";
+    assert_eq!(told.matches(failed).count(), 1, "{told}");
+    assert_eq!(product.read("heard"), "heard\n");
+}
+
+#[test]
 fn a_failing_command_is_a_failed_call_everywhere() {
     let product = Product::new();
     let table = [

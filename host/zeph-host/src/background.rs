@@ -8,6 +8,7 @@ use zeph_core::exit::CommandExit;
 use zeph_shell::analysis::analyse;
 use zeph_shell::background::BackgroundEnd;
 
+use crate::clock::now_ms;
 use crate::filtering::OutputSubject;
 
 /// A run that ended, in the terms of the line.
@@ -18,10 +19,22 @@ pub(crate) struct BackgroundResult {
     /// The turn it was started in.
     pub(crate) turn: Option<TurnContext>,
     pub(crate) duration: Duration,
+    /// When it began, in Unix milliseconds, where hooks are to be run for the files it changed.
+    pub(crate) hooks_since_ms: Option<i64>,
     pub(crate) subject: OutputSubject,
     /// As filters are told it.
     pub(crate) exit_code: Option<i32>,
     pub(crate) execution: Execution,
+}
+
+impl BackgroundResult {
+    /// The same of a session that ends: nothing is run for it any more.
+    pub(crate) fn without_hooks(self) -> Self {
+        Self {
+            hooks_since_ms: None,
+            ..self
+        }
+    }
 }
 
 impl From<BackgroundEnd> for BackgroundResult {
@@ -48,6 +61,7 @@ impl From<BackgroundEnd> for BackgroundResult {
             run_id: completed.run_id.to_string(),
             turn: completed.turn,
             duration: completed.duration,
+            hooks_since_ms: Some(now_ms() - ms(completed.ended.elapsed() + completed.duration)),
             subject: match &completed.command {
                 Some(command) => OutputSubject::Command(Box::new(analyse(command))),
                 None => OutputSubject::Other,
@@ -56,4 +70,8 @@ impl From<BackgroundEnd> for BackgroundResult {
             execution: Execution { facts, ..ended }.with_notes(completed.notes),
         }
     }
+}
+
+fn ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

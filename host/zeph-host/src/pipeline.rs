@@ -27,7 +27,6 @@ use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_plugins::rights::RightsSource;
-use zeph_shell::background::BackgroundEnd;
 use zeph_store::{BeginRecord, ObservedDecision, SingleUseRights, TrustState};
 
 use self::execution::{RunResult, edited};
@@ -232,19 +231,25 @@ pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
     if session.is_of_plugin() {
         return Vec::new();
     }
-    told(host, session, session.shell().take_completed()).await
+    let ended = session.shell().take_completed();
+    told(host, session, ended.into_iter().map(BackgroundResult::from)).await
 }
 
 /// Ends what runs in the background of `session`, whose door closes. Returns every end that was not told yet.
 pub(crate) async fn end_runs(host: &Rooms, session: &Session) -> Vec<String> {
     session.close().await;
-    told(host, session, session.shell().commands().take_completed()).await
+    let ended = session.shell().commands().take_completed();
+    let ended = ended.into_iter().map(BackgroundResult::from);
+    told(host, session, ended.map(BackgroundResult::without_hooks)).await
 }
 
-async fn told(host: &Rooms, session: &Session, ended: Vec<BackgroundEnd>) -> Vec<String> {
+async fn told(
+    host: &Rooms,
+    session: &Session,
+    ended: impl Iterator<Item = BackgroundResult>,
+) -> Vec<String> {
     let mut messages = session.take_untold();
-    for completed in ended {
-        let ended = BackgroundResult::from(completed);
+    for ended in ended {
         let mut header = ended.header.clone();
         let output = end_of(host, session, ended).await;
         host.secrets.redactor().clean(&mut header);
@@ -265,11 +270,21 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         run_id,
         turn,
         duration,
+        hooks_since_ms,
         subject,
         exit_code,
         execution,
         ..
     } = ended;
+    let execution = match hooks_since_ms {
+        Some(since_ms) => {
+            session
+                .commands()
+                .hooked_late(session, since_ms, execution)
+                .await
+        }
+        None => execution,
+    };
     let redactor = host.secrets.redactor();
     let facts = redact::facts(&execution.facts, &redactor);
     let goal_id = turn.as_ref().and_then(|turn| turn.goal_id.as_deref());

@@ -207,8 +207,12 @@ impl Native {
 impl Native {
     /// The time from which on changes of files are `call`'s, when there are hooks for them and it can change any.
     pub(crate) fn hooks_for<W>(&self, call: &AuthorizedCall<W>) -> Option<i64> {
-        let has_hooks = !self.shell.config().hooks.file_changed.is_empty();
-        (has_hooks && !call.tool().annotations.read_only).then(now_ms)
+        (self.has_file_hooks() && !call.tool().annotations.read_only).then(now_ms)
+    }
+
+    /// Whether there are hooks for changes of files.
+    pub(crate) fn has_file_hooks(&self) -> bool {
+        !self.shell.config().hooks.file_changed.is_empty()
     }
 
     /// Runs the hooks for the files that changed since `since_ms`.

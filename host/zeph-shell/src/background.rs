@@ -53,6 +53,8 @@ pub struct BackgroundEnd {
     pub notes: Vec<String>,
     /// From start to end.
     pub duration: Duration,
+    /// When it ended.
+    pub ended: Instant,
     /// The hosts it reached.
     pub hosts: Vec<HostUse>,
     /// The private files that were opened while it ran, by it or by another program.
@@ -85,6 +87,7 @@ impl BackgroundEnd {
             output: RawOutput::text(format!("[{}]", failure.message)),
             notes: Vec::new(),
             duration: Duration::ZERO,
+            ended: Instant::now(),
             hosts: Vec::new(),
             private_files: Vec::new(),
             failure: Some(failure),

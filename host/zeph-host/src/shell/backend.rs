@@ -106,6 +106,31 @@ impl CommandBackend {
     }
 }
 
+impl CommandBackend {
+    /// Runs the hooks for the files that changed since `since_ms`, when a command began in the background that has ended. It was answered
+    /// then: that a hook fails closed is told besides.
+    pub(crate) async fn hooked_late(
+        &self,
+        session: &Session,
+        since_ms: i64,
+        execution: Execution,
+    ) -> Execution {
+        let Self::Native(shell) = self;
+        if !shell.has_file_hooks() {
+            return execution;
+        }
+        let report = shell.files_changed(session, since_ms).await;
+        let execution = execution.with_notes(report.notes);
+        match report.failure {
+            Some(failure) => {
+                let note = failure.message.clone();
+                execution.with_notes([note]).failed_by(failure)
+            }
+            None => execution,
+        }
+    }
+}
+
 /// A command of the foreground, as a terminal shows it.
 struct ForegroundCommand {
     text: String,

@@ -1,5 +1,5 @@
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 use zeph_core::call::TurnContext;
@@ -31,6 +31,7 @@ fn completed(run_id: Uuid, text: &str) -> BackgroundEnd {
         output: RawOutput::text(text),
         notes: Vec::new(),
         duration: Duration::from_secs(1),
+        ended: Instant::now(),
         hosts: Vec::new(),
         private_files: Vec::new(),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -400,5 +400,6 @@ fn completed(
         hosts,
         private_files,
         duration,
+        ended: Instant::now(),
     }
 }
