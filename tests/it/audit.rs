@@ -19,6 +19,7 @@ fn each_call_has_a_begin_and_a_finish() {
         json!({"id": 2, "tool": "nonsense", "params": {}}),
         json!({"id": 3, "tool": "write", "params": {"path": "b.txt", "content": "x".repeat(5_000)}}),
         json!({"id": 4, "tool": "read", "params": {"path": "missing"}}),
+        json!({"id": 5, "tool": "grep", "params": {}}),
     ];
     let input: String = lines.iter().map(|line| line.to_string() + "\n").collect();
     product.answers(&["--jobs", "1"], input);
@@ -34,10 +35,11 @@ fn each_call_has_a_begin_and_a_finish() {
     assert_eq!(read["claim_source"], "file_system");
     assert!(read["policy_match"].as_str().unwrap().contains("read-only"));
     assert!(read["duration_ms"].is_number() && read["timestamp"].is_string());
-    assert_eq!(
-        by_tool("nonsense", "error")["error_category"],
-        "tool_not_found"
-    );
+    let unknown = by_tool("nonsense", "error");
+    assert_eq!(unknown["error_category"], "tool_not_found");
+    assert!(unknown["trust"].is_null(), "{unknown}");
+    assert_eq!(read["trust"], "verified");
+    assert_eq!(by_tool("grep", "error")["trust"], "verified");
     assert_eq!(
         by_tool("read", "error")["error_category"],
         "permanent_failure"
@@ -56,7 +58,7 @@ fn each_call_has_a_begin_and_a_finish() {
         .collect();
     assert_eq!(
         events.len(),
-        9,
+        11,
         "the log itself begins with a line of its own"
     );
     for begin in events.iter().filter(|event| event["event"] == "begin") {

@@ -343,6 +343,10 @@ async fn begin<'h>(
         let before = quota.before(&host.store).await;
         asked.calls_made = *before.as_ref().unwrap_or(&0);
         let resolver = resolver(host, &offer, &trust);
+        // Recorded also of a call that is not decided about, because it is wrong or too early.
+        if let Some(tool) = tool {
+            asked.terms.trust = resolver.trust_of(session, tool);
+        }
         // 1 parse, 2 resolve
         let of = (frame.clone(), request.clone());
         let resolved = match refused.or(before.err()) {
@@ -361,6 +365,8 @@ async fn begin<'h>(
         let mut draft = draft.clone();
         judged.identify(&mut draft, &offer);
         let observed = note_decision((host, session), &mut draft, &judged, &asked).await;
+        // Of no tool.
+        draft.facts.trust = draft.facts.trust.filter(|_| tool.is_some());
         let once = SingleUseRights {
             quota: quota.to_count(asked.calls_made),
             hold: control.hold.or(session.hold()),
