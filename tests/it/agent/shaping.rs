@@ -196,6 +196,16 @@ fn the_order_of_tools_holds_at_every_door_and_calls_at_once_are_in_order() {
 }
 
 #[test]
+fn a_typed_call_is_told_what_it_needs_of_any_plugin() {
+    let rule = "[tools.dependencies.rules.bash]\nrequires = [\"file__read\", \"edit\"]\n";
+    let product = with(&Script::new([]), &format!("{ORDER}{rule}"));
+    let ran = product.run(&["call", "bash", "command=true"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    let told = "call `read` and `edit` first";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
 fn lists_that_name_no_tool_are_told_at_start_and_by_config_check() {
     let product = Product::new();
     let folder = product.home.join(".config/zeph-host");

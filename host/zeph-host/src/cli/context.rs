@@ -229,10 +229,12 @@ impl Context {
         only_looks: bool,
     ) -> Result<Host, CliError> {
         self.mention_unused(&config);
+        // What a call needs before it can be a tool of any plugin.
+        let is_alone = config.shaping.dependencies.is_none();
         let options = StartOptions {
             only_looks,
             program: self.program(),
-            expected_tool: Some(tool.to_owned()),
+            expected_tool: is_alone.then(|| tool.to_owned()),
             tell: self.tell_on_stderr(),
             ..StartOptions::default()
         };
