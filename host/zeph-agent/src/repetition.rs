@@ -2,14 +2,15 @@
 //!
 //! Two signs count. Three rounds in a row whose outputs are the same, whatever was called. And a call that is made a third time with the
 //! same arguments and the same output while nothing new was changed in between, however many other calls stand between them: who edits
-//! a file and runs the same failing test again is not in a loop, who reads the same two files in turn is.
+//! a file and runs the same failing test again is not in a loop, who reads the same two files in turn is. What one answer asks for twice
+//! counts once.
 //!
 //! An output without a word is the same only where the call is: what succeeds and has nothing to say, such as `touch`, `mkdir` and
 //! `git add`, prints that whatever it did. Here the product differs from its specification, which compares outputs alone. What fails says
 //! something.
 
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 
 /// How often the same thing may happen: the third time is a loop.
@@ -25,10 +26,19 @@ pub(crate) struct SeenCall<'a> {
     pub(crate) tool: &'a str,
     /// Its arguments as JSON.
     pub(crate) arguments: &'a str,
-    /// What the model is shown of the result.
+    /// What the model is shown of the result, without what differs each time.
     pub(crate) output: &'a str,
     /// Whether the tool only reads.
     pub(crate) is_read_only: bool,
+}
+
+impl SeenCall<'_> {
+    /// The same for calls that are the same and came to the same.
+    fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.tool, self.arguments, self.output).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// What was called and answered since the turn began.
@@ -45,13 +55,17 @@ impl Repetition {
     pub(crate) fn is_loop<'a>(&mut self, round: impl IntoIterator<Item = SeenCall<'a>>) -> bool {
         let mut outputs = DefaultHasher::new();
         let (mut n_calls, mut repeats) = (0_usize, 0);
+        let mut counted = HashSet::new();
         for call in round {
             n_calls += 1;
             call.output.hash(&mut outputs);
             if call.output.trim().is_empty() {
                 (call.tool, call.arguments).hash(&mut outputs);
             }
-            repeats = repeats.max(self.count(call));
+            let key = call.key();
+            if counted.insert(key) {
+                repeats = repeats.max(self.count(key, call.is_read_only));
+            }
         }
         if n_calls == 0 {
             return false;
@@ -60,12 +74,9 @@ impl Repetition {
         self.count_round(outputs.finish()) >= REPEATS_MAX || repeats >= REPEATS_MAX
     }
 
-    fn count(&mut self, call: SeenCall<'_>) -> u32 {
-        let mut hasher = DefaultHasher::new();
-        (call.tool, call.arguments, call.output).hash(&mut hasher);
-        let key = hasher.finish();
+    fn count(&mut self, key: u64, is_read_only: bool) -> u32 {
         let is_new = !self.calls.contains_key(&key);
-        if is_new && (!call.is_read_only || self.calls.len() >= CALLS_MAX) {
+        if is_new && (!is_read_only || self.calls.len() >= CALLS_MAX) {
             self.forget_others(key);
         }
         let count = self.calls.entry(key).or_insert(0);
@@ -154,6 +165,16 @@ mod tests {
             let both = [a[0], b[0]];
             assert_eq!(seen_in(&[&both, &both, &both]), Some(3));
         }
+    }
+
+    #[test]
+    fn one_answer_with_the_same_call_many_times_is_no_loop() {
+        let read = call("read", "a", "one");
+        let other = [call("read", "b", "two")];
+        let round = [read; 4];
+        assert_eq!(seen_in(&[&round, &other]), None);
+        assert_eq!(seen_in(&[&round, &other, &round, &other, &round]), Some(5));
+        assert_eq!(seen_in(&[&round, &round, &round]), Some(3));
     }
 
     #[test]

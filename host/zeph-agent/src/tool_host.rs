@@ -110,6 +110,11 @@ pub trait ToolHost: Send + Sync {
         call.arguments.to_json()
     }
 
+    /// What a model is shown of a result, without what differs each time when nothing else does, for the comparison of results.
+    fn compared_output(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
     /// Is told before calls run what the session may use up, and what it has.
     fn meter(&self, limits: &BudgetLimits, spent: &Spent) {
         let _unused = (limits, spent);

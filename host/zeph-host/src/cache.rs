@@ -33,6 +33,9 @@ const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
 /// Bytes that a result takes besides its texts and questions.
 const ENTRY_BYTES: usize = 512;
 
+/// How the note begins that says how old a result is.
+pub(crate) const KEPT: &str = "cached ";
+
 /// The results that are kept.
 #[derive(Debug)]
 pub(crate) struct ResultCache {
@@ -273,7 +276,7 @@ impl KeptResult {
             true => "its server lets it be used for longer than that",
             false => "nothing that the call reads has changed since",
         };
-        let note = format!("cached {} ago; {why}", shown(age));
+        let note = format!("{KEPT}{} ago; {why}", shown(age));
         let ended = Execution::ended(Ok(self.output.clone())).with_notes([note]);
         Execution { facts, ..ended }
     }

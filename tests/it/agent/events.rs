@@ -65,9 +65,17 @@ fn a_turn_that_ends_early_says_why_before_its_result() {
     let look = || calls(&[("read", json!({"path": "missing"}))]);
     let small = ["agent.context_budget_tokens=1000", "agent.compaction=false"];
     let long = "word ".repeat(2_000);
-    let cases: [(Value, &[&str], &str, &str); 8] = [
+    // The second and third answer come from the result cache.
+    let look_again = || calls(&[("read", json!({"path": "there"}))]);
+    let cases: [(Value, &[&str], &str, &str); 9] = [
         (fails(400), &[], "provider_failed", "400"),
         (look(), &[], "doom_loop", "repeated identical tool outputs"),
+        (
+            look_again(),
+            &[],
+            "doom_loop",
+            "repeated identical tool outputs",
+        ),
         (json!({}), &[], "empty", "the answer was empty"),
         (json!({"text": "I", "stop": "length"}), &[], "cut", "cut"),
         (json!({"stop": "refusal"}), &[], "refused", "refused"),
@@ -88,6 +96,7 @@ fn a_turn_that_ends_early_says_why_before_its_result() {
     for (answer, settings, status, words) in cases {
         let script = Script::endless([answer]);
         let product = product(&script);
+        product.file("there", "text\n");
         let settings = settings.iter().flat_map(|setting| ["--set", setting]);
         let run = ["run", "--json", &long];
         let args: Vec<&str> = settings.chain(run).collect();

@@ -149,7 +149,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     ) -> Result<(), Stopped> {
         let arguments = calls.iter().map(|call| self.host.compared_arguments(call));
         let arguments: Vec<String> = arguments.collect();
-        let seen = calls.iter().zip(&arguments).zip(outputs);
+        let outputs = outputs.iter().map(|text| self.host.compared_output(text));
+        let outputs: Vec<String> = outputs.collect();
+        let seen = calls.iter().zip(&arguments).zip(&outputs);
         let seen = seen.map(|((call, arguments), output)| SeenCall {
             tool: &call.name,
             arguments,

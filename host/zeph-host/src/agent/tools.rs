@@ -1,5 +1,6 @@
 //! The host's tools for the loop of an agent: every call takes the line, in a session of a model.
 
+mod compared;
 mod images;
 
 use std::fmt;
@@ -215,6 +216,10 @@ impl ToolHost for HostTools {
             MeantCall::Call(meant) => format!("{} {}", meant.name, meant.arguments.to_json()),
             MeantCall::Find | MeantCall::Wrong(_) => call.arguments.to_json(),
         }
+    }
+
+    fn compared_output(&self, text: &str) -> String {
+        compared::output(text)
     }
 
     fn meter(&self, limits: &BudgetLimits, spent: &Spent) {
