@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::call::{CallDelta, OpenCall};
 use crate::draft::{Draft, raw};
@@ -15,6 +15,9 @@ use crate::wire::{Failure, Reader};
 /// Fields of a message that hold readable reasoning, by the names that are in use.
 const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
+/// The field of what the model says.
+const CONTENT: &str = "content";
+
 /// Reasoning as a list of pieces that only their provider reads.
 const DETAILS: &str = "reasoning_details";
 
@@ -23,8 +26,8 @@ const DETAILS: &str = "reasoning_details";
 pub(super) struct ChatReader {
     /// Texts by the name of their field, in the order in which they began.
     texts: Vec<(&'static str, String)>,
-    /// Content that is no plain text, as it came.
-    content: Option<Box<RawValue>>,
+    /// The parts of content that is no plain text.
+    parts: Vec<Value>,
     details: Vec<Box<RawValue>>,
     calls: Vec<OpenCall>,
     stop: Option<StopReason>,
@@ -40,11 +43,14 @@ struct Chunk {
 
 #[derive(Deserialize)]
 struct Choice {
-    /// Of a stream, or whole.
-    #[serde(alias = "message")]
-    delta: Option<BTreeMap<String, Box<RawValue>>>,
+    /// Of a stream.
+    delta: Option<Fields>,
+    /// The whole answer; some repeat it at the end of a stream.
+    message: Option<Fields>,
     finish_reason: Option<String>,
 }
+
+type Fields = BTreeMap<String, Box<RawValue>>;
 
 impl Reader for ChatReader {
     fn read(&mut self, frame: &str, draft: &mut Draft) -> Result<(), Failure> {
@@ -60,8 +66,10 @@ impl Reader for ChatReader {
         let Some(choice) = chunk.choices.into_iter().flatten().next() else {
             return Ok(());
         };
-        if let Some(delta) = choice.delta {
-            self.grow(delta, draft)?;
+        let delta = choice.delta.filter(|delta| !delta.is_empty());
+        let message = choice.message.filter(|_| !self.has_begun());
+        if let Some(said) = delta.or(message) {
+            self.grow(said, draft)?;
         }
         let reason = choice.finish_reason.filter(|reason| !reason.is_empty());
         if let Some(reason) = reason {
@@ -80,16 +88,17 @@ impl Reader for ChatReader {
             draft.push(ItemView::Opaque, fragment(DETAILS, &self.details));
         }
         let mut has_reasoning = false;
+        let parts = std::mem::take(&mut self.parts);
+        if !parts.is_empty() && self.texts.iter().all(|(field, _)| *field != CONTENT) {
+            draft.push(ItemView::Opaque, fragment(CONTENT, &parts));
+        }
         for (field, text) in std::mem::take(&mut self.texts) {
-            let wire = match (field, self.content.take()) {
-                ("content", Some(content)) => fragment(field, &content),
-                (_, content) => {
-                    self.content = content;
-                    fragment(field, &text)
-                }
+            let wire = match field {
+                CONTENT if !parts.is_empty() => fragment(field, &parts),
+                _ => fragment(field, &text),
             };
             let view = match field {
-                "content" => ItemView::Text(text),
+                CONTENT => ItemView::Text(text),
                 "refusal" => {
                     stop = StopReason::Refusal;
                     ItemView::Text(text)
@@ -117,20 +126,20 @@ impl Reader for ChatReader {
 }
 
 impl ChatReader {
-    fn grow(
-        &mut self,
-        delta: BTreeMap<String, Box<RawValue>>,
-        draft: &mut Draft,
-    ) -> Result<(), Failure> {
+    fn has_begun(&self) -> bool {
+        !(self.texts.is_empty() && self.parts.is_empty() && self.calls.is_empty())
+    }
+
+    fn grow(&mut self, delta: Fields, draft: &mut Draft) -> Result<(), Failure> {
         let is_thinking =
             |texts: &[(&str, String)]| texts.iter().any(|(field, _)| *field == REASONING[0]);
-        for field in ["reasoning_content", "reasoning", "content", "refusal"] {
+        for field in ["reasoning_content", "reasoning", CONTENT, "refusal"] {
             let text = delta.get(field).map(|value| self.text(field, value));
             let Some(text) = text.filter(|text| !text.is_empty()) else {
                 continue;
             };
             match field {
-                "content" | "refusal" => draft.text(&text),
+                CONTENT | "refusal" => draft.text(&text),
                 "reasoning" if is_thinking(&self.texts) => {}
                 _ => draft.thinking(&text),
             }
@@ -154,13 +163,25 @@ impl ChatReader {
     /// A text, or the texts of a list of parts.
     fn text(&mut self, field: &str, value: &RawValue) -> String {
         match serde_json::from_str(value.get()) {
-            Ok(Value::String(text)) => text,
-            Ok(Value::Array(parts)) => {
-                if field == "content" {
-                    self.content = Some(value.to_owned());
+            Ok(Value::String(text)) => {
+                // What follows a list belongs to it.
+                if field == CONTENT && !self.parts.is_empty() && !text.is_empty() {
+                    let part = json!({ "type": "text", "text": text });
+                    extend(&mut self.parts, vec![part]);
                 }
+                text
+            }
+            Ok(Value::Array(parts)) => {
                 let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
-                texts.collect()
+                let text = texts.collect();
+                if field == CONTENT {
+                    let before = self.texts.iter().find(|(name, _)| *name == CONTENT);
+                    if let (true, Some((_, before))) = (self.parts.is_empty(), before) {
+                        self.parts.push(json!({ "type": "text", "text": before }));
+                    }
+                    extend(&mut self.parts, parts);
+                }
+                text
             }
             _ => String::new(),
         }
@@ -172,6 +193,40 @@ impl ChatReader {
             None => self.texts.push((field, text.to_owned())),
         }
     }
+}
+
+/// Adds parts of content. One that goes on with the part before it is put together with that.
+fn extend(parts: &mut Vec<Value>, more: Vec<Value>) {
+    for part in more {
+        let is_joined = parts.last_mut().is_some_and(|last| joins(last, &part));
+        if !is_joined {
+            parts.push(part);
+        }
+    }
+}
+
+/// Whether a part was added to the one before it: both are texts, or thoughts, and nothing else.
+fn joins(last: &mut Value, next: &Value) -> bool {
+    let (Value::Object(last), Value::Object(next)) = (last, next) else {
+        return false;
+    };
+    let is_alike = last.get("type") == next.get("type") && last.keys().eq(next.keys());
+    if !is_alike || last.len() != 2 {
+        return false;
+    }
+    if let (Some(Value::String(text)), Some(Value::String(more))) =
+        (last.get_mut("text"), next.get("text"))
+    {
+        text.push_str(more);
+        return true;
+    }
+    if let (Some(Value::Array(thoughts)), Some(Value::Array(more))) =
+        (last.get_mut("thinking"), next.get("thinking"))
+    {
+        extend(thoughts, more.clone());
+        return true;
+    }
+    false
 }
 
 /// An object with one field of a message.

@@ -303,3 +303,42 @@ fn an_error_in_the_stream_of_ollama_is_one() {
         "an error was encountered while running the model"
     );
 }
+
+#[test]
+fn content_of_many_kinds_is_sent_back_whole() {
+    let thought = |text: &str| json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": text }] }]);
+    let deltas = [
+        json!({ "content": "" }),
+        json!({ "content": thought("I ") }),
+        json!({ "content": thought("add.") }),
+        json!({ "content": "It " }),
+        json!({ "content": "is 4." }),
+    ];
+    let answer = streamed(&deltas.map(|delta| json!({ "delta": delta })));
+    let turn = try_read(ProviderKind::OpenAi, answer.as_bytes()).unwrap();
+    assert_eq!(turn.text(), "It is 4.");
+    let parts = r#"{"content":[{"thinking":[{"text":"I add.","type":"text"}],"type":"thinking"},{"text":"It is 4.","type":"text"}]}"#;
+    assert_eq!(wires(&turn), [parts]);
+}
+
+#[test]
+fn an_answer_that_is_repeated_at_its_end_is_read_once() {
+    let answer = streamed(&[
+        json!({ "delta": { "content": "Hello " }, "message": null }),
+        json!({ "delta": { "content": "world" } }),
+        json!({ "message": { "role": "assistant", "content": "Hello world" } }),
+    ]);
+    let turn = try_read(ProviderKind::OpenAi, answer.as_bytes()).unwrap();
+    assert_eq!(turn.text(), "Hello world");
+    let whole = streamed(&[json!({ "message": { "content": "at once" } })]);
+    let turn = try_read(ProviderKind::OpenAi, whole.as_bytes()).unwrap();
+    assert_eq!(turn.text(), "at once");
+}
+
+/// A stream of Chat Completions with these choices.
+fn streamed(choices: &[Value]) -> String {
+    let end = json!({ "delta": {}, "finish_reason": "stop" });
+    let frames = choices.iter().chain([&end]);
+    let frames = frames.map(|choice| format!("data: {}\n\n", json!({ "choices": [choice] })));
+    frames.collect()
+}
