@@ -10,6 +10,7 @@ use zeph_core::redact::Redactor;
 use zeph_egress::{Egress, OwnClient, OwnLimits};
 
 use crate::error::{ProviderError, ProviderErrorKind};
+use crate::model::ASKED_MAX;
 use crate::settings::{ApiKey, ProviderKind, ProviderSettings};
 use crate::wire::{Codec, Failure};
 
@@ -140,6 +141,12 @@ fn advice(failure: &Failure, settings: &ProviderSettings) -> String {
             "; set `native_tools = false` for the provider".to_owned()
         }
         ProviderErrorKind::Authentication => "; check the key of the provider".to_owned(),
+        ProviderErrorKind::RateLimited | ProviderErrorKind::Overloaded => {
+            let asked = failure.retry_after.filter(|asked| *asked > ASKED_MAX);
+            asked.map_or_else(String::new, |asked| {
+                format!("; it asks to wait for {} s", asked.as_secs())
+            })
+        }
         ProviderErrorKind::Timeout => {
             "; `timeout_secs` and `idle_timeout_secs` set the limits".to_owned()
         }

@@ -10,7 +10,7 @@ use zeph_egress::{Egress, OwnPatience};
 
 use self::attempt::Attempt;
 pub(crate) use self::attempt::{of_network, refusal};
-pub(crate) use self::backoff::pause;
+pub(crate) use self::backoff::{ASKED_MAX, pause};
 use crate::endpoint::Endpoint;
 use crate::error::{ProviderError, ProviderErrorKind};
 use crate::fenced::Fenced;

@@ -57,8 +57,15 @@ impl<'a> Attempt<'a> {
         if !answer.status.is_success() {
             return Err(refusal(answer).await);
         }
+        let kind = media_type(&answer);
+        if kind.eq_ignore_ascii_case("text/html") {
+            return Err(Failure::new(
+                ProviderErrorKind::Request,
+                "the provider answers with a page (text/html) where the answer of a model should be; check its `base_url`",
+            ));
+        }
         // A server that cannot stream answers at once.
-        let is_json = is_json(&answer);
+        let is_json = kind.eq_ignore_ascii_case("application/json");
         let framing = if is_json { Framing::Whole } else { framing };
         let mut frames = Frames::new(framing);
         loop {
@@ -165,11 +172,11 @@ fn redirected(answer: &OwnAnswer) -> Failure {
     }
 }
 
-fn is_json(answer: &OwnAnswer) -> bool {
+/// What the answer says that it is, without parameters.
+fn media_type(answer: &OwnAnswer) -> &str {
     let kind = answer.headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
+    kind.split(';').next().unwrap_or_default().trim()
 }
 
 /// Why there is no answer, or no more of it.

@@ -10,7 +10,7 @@ const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The longest pause that a provider can ask for. Whoever asks for more is not waited for.
-const ASKED_MAX: Duration = Duration::from_secs(120);
+pub(crate) const ASKED_MAX: Duration = Duration::from_secs(120);
 
 /// The pause before another attempt; `None` when there is none.
 pub(crate) fn pause(failure: &Failure, attempts: u32, retries: u32) -> Option<Duration> {

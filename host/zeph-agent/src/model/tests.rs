@@ -277,3 +277,22 @@ async fn a_redirect_is_not_followed_and_names_what_mends_it() {
     assert!(error.contains("`http://127.0.0.1:1/v2`"), "{error}");
     assert!(error.contains("`base_url`"), "{error}");
 }
+
+#[tokio::test]
+async fn a_page_is_no_answer_and_what_mends_it_is_named() {
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close\r\n\r\n";
+    let error = answered(format!("{head}<html>Log in</html>")).await;
+    let error = error.unwrap_err();
+    assert!(
+        error.contains("text/html") && error.contains("`base_url`"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_wait_that_is_too_long_is_named() {
+    let head = "HTTP/1.1 429 Too Many Requests\r\nretry-after: 500\r\ncontent-length: 0\r\n\r\n";
+    let error = answered(head.to_owned()).await.unwrap_err();
+    assert!(error.contains("wait for 500 s"), "{error}");
+}
