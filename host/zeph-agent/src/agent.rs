@@ -13,17 +13,18 @@ mod round;
 mod summary;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::BudgetLimits;
+use crate::budget::{BudgetLimits, Exhausted};
 use crate::event::{AgentEvent, Journal, Observer, SessionSpending, TurnEnd, TurnStatus};
 use crate::message::{AssistantTurn, StopReason};
 use crate::provider::{Provider, ToolDefinition};
 use crate::repetition::Repetition;
-use crate::tool_host::ToolHost;
+use crate::tool_host::{HostMessage, ToolHost};
 use crate::transcript::{AssistantEntry, NoteEntry, Transcript, TranscriptEntry, UserEntry};
 use crate::usage::{Cost, Usage};
 
@@ -73,7 +74,10 @@ struct Turn<'a> {
     /// Tools whose last call was wrong, with the round of the first such call: a later round is the attempt to correct it.
     wrong: HashMap<String, u32>,
     rounds: u32,
+    /// Compactions that followed each other closely.
     compactions: u32,
+    /// The rounds there were at the last compaction.
+    compacted_in: u32,
     needs_approval: bool,
     text: String,
 }
@@ -88,6 +92,7 @@ impl<'a> Turn<'a> {
             wrong: HashMap::new(),
             rounds: 0,
             compactions: 0,
+            compacted_in: 0,
             needs_approval: false,
             text: String::new(),
         }
@@ -198,17 +203,28 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
 
     /// A whole turn: what the user says, and all that follows from it.
     ///
-    /// It always comes to an end that leaves a valid transcript. Cancelling ends it soon; running calls are awaited.
+    /// It always comes to an end that leaves a valid transcript. Cancelling ends it soon, and so does the end of its time; running calls
+    /// are awaited.
     pub async fn turn(
         &mut self,
         user: UserEntry,
         observer: &dyn Observer,
         cancel: &CancellationToken,
     ) -> TurnEnd {
-        let mut turn = Turn::new(observer, cancel);
-        let status = match self.rounds(user, &mut turn).await {
-            Ok(()) => TurnStatus::Done,
-            Err(stopped) => stopped,
+        let max_wall = self.limits.budget.max_wall;
+        let of_turn = cancel.child_token();
+        let mut turn = Turn::new(observer, &of_turn);
+        let ended = tokio::select! {
+            biased;
+            ended = self.rounds(user, &mut turn) => ended,
+            never = cancel_after(max_wall, &of_turn) => match never {},
+        };
+        let status = match (ended, max_wall) {
+            (Ok(()), _) => TurnStatus::Done,
+            (Err(TurnStatus::Interrupted), Some(max)) if !cancel.is_cancelled() => {
+                TurnStatus::Budget(Exhausted::Wall { max })
+            }
+            (Err(stopped), _) => stopped,
         };
         self.note_end(&status).await;
         TurnEnd {
@@ -243,12 +259,31 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             }
             turn.rounds += 1;
             self.round(answer, &calls, turn).await?;
+            let ended = self.host.ended_meanwhile().await;
+            self.note_ended(ended, turn).await?;
         }
     }
 
     /// What ended in the background or was lost, then what the user says.
     async fn begin(&mut self, user: UserEntry, turn: &Turn<'_>) -> Result<(), Stopped> {
-        for message in self.host.begin_turn().await {
+        let ended = self.host.begin_turn().await;
+        self.note_ended(ended, turn).await?;
+        let mut entries = self.choose(&user.text, turn).await;
+        entries.extend(self.lost_tasks());
+        entries.push(TranscriptEntry::User(Box::new(user)));
+        let stored = self.record(entries).await;
+        stored.map_err(TurnStatus::JournalFailed)?;
+        self.lost.clear();
+        Ok(())
+    }
+
+    /// Tells the user and the model what ended in the background.
+    async fn note_ended(
+        &mut self,
+        messages: Vec<HostMessage>,
+        turn: &Turn<'_>,
+    ) -> Result<(), Stopped> {
+        for message in messages {
             turn.observer.on(AgentEvent::Message(&message.text));
             let note = NoteEntry {
                 text: message.text,
@@ -256,12 +291,6 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             };
             self.append(TranscriptEntry::Note(note)).await?;
         }
-        let mut entries = self.choose(&user.text, turn).await;
-        entries.extend(self.lost_tasks());
-        entries.push(TranscriptEntry::User(Box::new(user)));
-        let stored = self.record(entries).await;
-        stored.map_err(TurnStatus::JournalFailed)?;
-        self.lost.clear();
         Ok(())
     }
 
@@ -340,6 +369,15 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             .for_each(|entry| self.transcript.push(entry));
         Ok(())
     }
+}
+
+/// Cancels a turn when its time is over; who waits for it does so beside the turn.
+async fn cancel_after(max_wall: Option<Duration>, turn: &CancellationToken) -> Infallible {
+    if let Some(max) = max_wall {
+        tokio::time::sleep(max).await;
+        turn.cancel();
+    }
+    std::future::pending().await
 }
 
 #[cfg(test)]

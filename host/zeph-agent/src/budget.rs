@@ -1,4 +1,5 @@
-//! What a session may use up: money, tokens and time. Checked before every request, those for a summary and those of a judge included.
+//! What a session may use up: money, tokens and time. Checked before every request, those for a summary and those of a judge included; a turn
+//! whose time is over is cancelled besides.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

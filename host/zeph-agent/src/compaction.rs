@@ -63,7 +63,7 @@ pub(crate) fn unseen_start(entries: &[TranscriptEntry]) -> usize {
     after_answer.unwrap_or_default()
 }
 
-/// Bytes of each text that can be shortened before the model is sent it: results, and files that are attached.
+/// Bytes of each text that can be shortened before the model is sent it: results, files that are attached, and what the user said.
 pub(crate) fn unseen_lengths(unseen: &[TranscriptEntry]) -> Vec<usize> {
     let mut lengths = Vec::new();
     for entry in unseen {
@@ -72,6 +72,7 @@ pub(crate) fn unseen_lengths(unseen: &[TranscriptEntry]) -> Vec<usize> {
             TranscriptEntry::User(user) => {
                 let texts = user.attachments.iter().filter_map(|one| one.text.as_ref());
                 lengths.extend(texts.map(String::len));
+                lengths.extend((!user.is_summary).then_some(user.text.len()));
             }
             _ => {}
         }
@@ -232,9 +233,10 @@ pub(crate) fn base(
     std::iter::once(first).chain(tail.iter().cloned()).collect()
 }
 
-/// The latest messages of the user that fit into their share, in order; the last one always.
-fn recent_words(entries: &[TranscriptEntry], budget_tokens: u64) -> Vec<&str> {
+/// The latest messages of the user that fit into their share, in order; of the last one at least its beginning and its end.
+fn recent_words(entries: &[TranscriptEntry], budget_tokens: u64) -> Vec<String> {
     let bytes_max = budget_tokens.saturating_mul(TOKEN_BYTES) / USER_SHARE;
+    let last_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let mut words = Vec::new();
     let mut n_bytes = 0_u64;
     for entry in entries.iter().rev() {
@@ -248,7 +250,7 @@ fn recent_words(entries: &[TranscriptEntry], budget_tokens: u64) -> Vec<&str> {
         if n_bytes > bytes_max && !words.is_empty() {
             break;
         }
-        words.push(user.text.as_str());
+        words.push(shortened(&user.text, last_max));
     }
     words.reverse();
     words

@@ -131,6 +131,11 @@ pub trait ToolHost: Send + Sync {
     /// Begins a turn; what ended in the background since the last one.
     fn begin_turn(&self) -> impl Future<Output = Vec<HostMessage>> + Send;
 
+    /// What ended in the background since the turn began, or since this was asked last: the model hears of it with the results of its calls.
+    fn ended_meanwhile(&self) -> impl Future<Output = Vec<HostMessage>> + Send {
+        async { Vec::new() }
+    }
+
     /// Counts the calls of one message, once.
     ///
     /// Errors: what the model is told in place of their results, when no further call is allowed.

@@ -23,8 +23,11 @@ const ROOM_PERCENT: u64 = 50;
 /// Percent of the budget at which the turn stops.
 const STOP_PERCENT: u64 = 80;
 
-/// Compactions in one turn: a conversation that is full again after the third is not helped by another one.
+/// Compactions that follow each other closely: a conversation that is full again after the third is not helped by another one.
 const REFILLS_MAX: u32 = 3;
+
+/// Rounds of calls between two compactions that do not follow each other closely.
+const REFILL_ROUNDS: u32 = 3;
 
 /// Tokens of a summary.
 const SUMMARY_TOKENS_MAX: u32 = 4_096;
@@ -40,6 +43,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     pub(super) async fn make_room(&mut self, turn: &mut Turn<'_>) -> Result<(), Stopped> {
         if self.limits.compaction && self.is_beyond(COMPACT_PERCENT) {
             self.compact(turn).await?;
+            if !self.is_beyond(ROOM_PERCENT) {
+                turn.compactions = 0;
+            }
         }
         match self.is_beyond(STOP_PERCENT) {
             true => Err(TurnStatus::ContextFull),
@@ -73,10 +79,14 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     ///
     /// Errors: why the turn that does it must stop.
     pub(super) async fn compact(&mut self, turn: &mut Turn<'_>) -> Result<bool, Stopped> {
+        if turn.rounds >= turn.compacted_in + REFILL_ROUNDS {
+            turn.compactions = 0;
+        }
         if turn.compactions >= REFILLS_MAX {
             return Ok(false);
         }
         turn.compactions += 1;
+        turn.compacted_in = turn.rounds;
         let before = self.context_tokens();
         let mut is_shorter = self.drop_results(turn).await?;
         if self.is_beyond(ROOM_PERCENT) || !is_shorter {
@@ -128,7 +138,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         self.go_on_from(entries, turn).await.map(|()| true)
     }
 
-    /// Cuts results and attached files that the model has not been sent, where they leave no room for anything else. All of each is stored.
+    /// Cuts results, attached files and what the user said, as far as the model has not been sent them and they leave no room for anything
+    /// else. All of each is stored.
     async fn abridge(&mut self, turn: &Turn<'_>) -> Result<bool, Stopped> {
         let mut entries = self.transcript.entries().to_vec();
         let since = unseen_start(&entries);
@@ -169,10 +180,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
                 1
             }
             TranscriptEntry::User(user) => {
-                let texts = user
-                    .attachments
-                    .iter_mut()
-                    .filter_map(|one| one.text.as_mut());
+                let said = (!user.is_summary).then_some(&mut user.text);
+                let attached = user.attachments.iter_mut();
+                let texts = attached.filter_map(|one| one.text.as_mut()).chain(said);
                 let mut n_cut = 0;
                 for text in texts.filter(|text| is_longer(text, bytes_max)) {
                     let handle = self.host.keep(text).await;

@@ -167,6 +167,17 @@ async fn background_ends_are_told_at_the_beginning_of_a_turn() {
 }
 
 #[tokio::test]
+async fn background_ends_are_told_while_a_turn_goes_on() {
+    let host = FakeHost::default();
+    host.tell_later("[background complete] run_id=one exit_code=0");
+    let mut lab = lab(Model::new([calls(&["edit"]), says("seen")]), host);
+    assert_eq!(lab.turn("go").await.status, TurnStatus::Done);
+    let request = lab.model.requests().pop().unwrap().turns.concat();
+    assert!(request.contains("[background complete]"), "{request}");
+    assert_valid(&lab.agent.transcript().turns());
+}
+
+#[tokio::test]
 async fn background_ends_that_come_with_a_result_are_told_too() {
     let host = FakeHost::default();
     let message = "[background complete] run_id=one exit_code=0";

@@ -43,6 +43,38 @@ async fn identical_outputs_are_a_doom_loop() {
 }
 
 #[tokio::test]
+async fn outputs_that_differ_in_what_the_host_adds_are_a_doom_loop() {
+    let host = FakeHost::default();
+    host.is_aging.store(true, Ordering::Relaxed);
+    let mut lab = with_limits(restless("read"), host, limits());
+    let end = lab.turn("for ever").await;
+    assert_eq!(end.status, TurnStatus::DoomLoop);
+    assert_eq!(lab.agent.host().made().len(), 3);
+}
+
+#[tokio::test]
+async fn a_call_ends_with_the_time_of_its_turn() {
+    let max = Duration::from_millis(50);
+    let budget = BudgetLimits {
+        max_wall: Some(max),
+        ..BudgetLimits::default()
+    };
+    let limits = AgentLimits { budget, ..limits() };
+    let host = FakeHost::default();
+    host.is_endless.store(true, Ordering::Relaxed);
+    let mut lab = with_limits(restless("edit"), host, limits);
+    let end = lab.turn("wait").await;
+    assert_eq!(end.status, TurnStatus::Budget(Exhausted::Wall { max }));
+    assert!(
+        lab.results()[0].contains("cancelled"),
+        "{:?}",
+        lab.results()
+    );
+    assert!(!lab.cancel.is_cancelled());
+    assert_valid(&lab.agent.transcript().turns());
+}
+
+#[tokio::test]
 async fn budgets_are_checked_before_every_request() {
     let cases = [
         (
@@ -165,8 +197,8 @@ async fn a_summary_that_is_not_shorter_is_not_used() {
     let model = Model::new([]).counting().summarises(&"long ".repeat(5_000));
     let mut lab = with_limits(model, FakeHost::default(), small());
     let mut ends = Vec::new();
-    for _ in 0..9 {
-        ends.push(lab.turn(&"word ".repeat(300)).await.status);
+    for _ in 0..19 {
+        ends.push(lab.turn(&"word ".repeat(140)).await.status);
     }
     assert_eq!(ends.last(), Some(&TurnStatus::ContextFull), "{ends:?}");
     let notices = lab.observer.notices.lock().unwrap().clone();
@@ -197,6 +229,26 @@ async fn a_turn_compacts_three_times_and_no_more() {
     assert!(n_compacted <= 3, "{notices:?}");
     assert_eq!(end.status, TurnStatus::ContextFull);
     assert_valid(&lab.agent.transcript().turns());
+}
+
+#[tokio::test]
+async fn a_long_turn_is_compacted_as_often_as_it_fills_up() {
+    let limits = AgentLimits {
+        max_tool_iterations: 60,
+        ..small()
+    };
+    // One result fits into the room that compaction leaves, or three.
+    for n_bytes in [5_000, 1_800] {
+        let host = FakeHost::default();
+        host.output_bytes.store(n_bytes, Ordering::Relaxed);
+        let model = restless("edit").counting().summarises("They were edited.");
+        let mut lab = with_limits(model, host, limits.clone());
+        let end = lab.turn("read on").await;
+        assert_eq!(end.status, TurnStatus::IterationLimit { max: 60 });
+        let notices = lab.observer.notices.lock().unwrap().clone();
+        let compacted = notices.iter().filter(|notice| *notice == "compacted");
+        assert!(compacted.count() > 3, "{notices:?}");
+    }
 }
 
 #[tokio::test]

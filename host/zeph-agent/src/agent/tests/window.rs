@@ -102,8 +102,40 @@ async fn a_conversation_goes_on_with_a_model_of_a_small_window() {
 }
 
 #[tokio::test]
+async fn a_prompt_that_is_too_long_is_sent_without_its_middle() {
+    let model = || Model::new([]).counting().summarises("what was before");
+    let long = format!("HEAD{}what is it?", "y".repeat(60_000));
+    let with_budget = with_limits(model(), FakeHost::default(), small());
+    let with_window = lab(model().holding(16_000), FakeHost::default());
+    for mut lab in [with_budget, with_window] {
+        lab.turn("hello").await;
+        assert_eq!(lab.turn(&long).await.status, TurnStatus::Done);
+        let request = sent(&lab).pop().unwrap();
+        for kept in [
+            "HEADyyyy",
+            "yyyywhat is it?",
+            "reads all of it as overflow:1",
+        ] {
+            assert!(request.contains(kept), "{kept}");
+        }
+        assert_eq!(lab.turn("and now?").await.status, TurnStatus::Done);
+    }
+}
+
+#[tokio::test]
+async fn the_last_words_of_the_user_are_cut_for_a_model_of_a_small_window() {
+    let mut lab = lab(Model::new([]).counting(), FakeHost::default());
+    lab.turn(&"word ".repeat(10_000)).await;
+    let other = Model::new([]).counting().summarises("what was before");
+    lab.model = Arc::new(other.holding(16_000));
+    let provider = Arc::clone(&lab.model) as Arc<dyn Provider>;
+    lab.agent.use_provider(provider);
+    assert_eq!(lab.turn("and you?").await.status, TurnStatus::Done);
+}
+
+#[tokio::test]
 async fn a_prompt_that_is_too_long_for_the_model_says_what_helps() {
-    let mut lab = lab(Model::new([]).holding(1_000), FakeHost::default());
+    let mut lab = lab(Model::new([]).holding(300), FakeHost::default());
     let end = lab.turn(&"word ".repeat(300)).await;
     let words = "`agent.context_budget_tokens`";
     assert!(end.status.to_string().contains(words), "{}", end.status);

@@ -16,11 +16,16 @@ pub(in super::super) struct FakeHost {
     made: Mutex<Vec<String>>,
     end: Mutex<CallEnd>,
     messages: Mutex<Vec<HostMessage>>,
+    later: Mutex<Vec<HostMessage>>,
     at_once: AtomicUsize,
     pub(in super::super) most_at_once: AtomicUsize,
     pub(in super::super) batches_left: AtomicU32,
+    /// Whether its calls go on until they are cancelled.
+    pub(in super::super) is_endless: AtomicBool,
     /// Bytes of each output, which is another one each time.
     pub(in super::super) output_bytes: AtomicUsize,
+    /// Whether each output is the same but for its age.
+    pub(in super::super) is_aging: AtomicBool,
     /// Whether it chooses tools: `read` first, and `edit` from the second time on.
     pub(in super::super) selects: AtomicBool,
     pub(in super::super) n_selected: AtomicUsize,
@@ -34,10 +39,13 @@ impl Default for FakeHost {
             made: Mutex::default(),
             end: Mutex::new(CallEnd::of(CallEndKind::Done, "")),
             messages: Mutex::default(),
+            later: Mutex::default(),
             at_once: AtomicUsize::new(0),
             most_at_once: AtomicUsize::new(0),
             batches_left: AtomicU32::new(u32::MAX),
+            is_endless: AtomicBool::new(false),
             output_bytes: AtomicUsize::new(0),
+            is_aging: AtomicBool::new(false),
             selects: AtomicBool::new(false),
             n_selected: AtomicUsize::new(0),
             selecting: Mutex::default(),
@@ -55,17 +63,22 @@ impl FakeHost {
     }
 
     pub(in super::super) fn tell(&self, text: &str) {
-        self.messages.lock().unwrap().push(HostMessage {
-            text: text.to_owned(),
-            ended_task: None,
-        });
+        self.messages.lock().unwrap().push(message(text));
+    }
+
+    /// Tells it after the next calls.
+    pub(in super::super) fn tell_later(&self, text: &str) {
+        self.later.lock().unwrap().push(message(text));
     }
 
     fn end(&self, n_made: usize) -> CallEnd {
         let mut end = self.end.lock().unwrap().clone();
         if end.text.is_empty() {
             let n_bytes = self.output_bytes.load(Ordering::Relaxed);
-            end.text = format!("output {n_made}{}", "x".repeat(n_bytes));
+            end.text = match self.is_aging.load(Ordering::Relaxed) {
+                true => format!("output [age {n_made}]"),
+                false => format!("output {n_made}{}", "x".repeat(n_bytes)),
+            };
         }
         end
     }
@@ -95,8 +108,17 @@ impl ToolHost for FakeHost {
         call.name == "read"
     }
 
+    fn compared_output(&self, text: &str) -> String {
+        let same = text.split_once("[age ").map(|(same, _age)| same);
+        same.unwrap_or(text).to_owned()
+    }
+
     async fn begin_turn(&self) -> Vec<HostMessage> {
         std::mem::take(&mut *self.messages.lock().unwrap())
+    }
+
+    async fn ended_meanwhile(&self) -> Vec<HostMessage> {
+        std::mem::take(&mut *self.later.lock().unwrap())
     }
 
     fn begin_batch(&self, _n_calls: usize) -> Result<(), String> {
@@ -117,6 +139,9 @@ impl ToolHost for FakeHost {
         let at_once = self.at_once.fetch_add(1, Ordering::Relaxed) + 1;
         self.most_at_once.fetch_max(at_once, Ordering::Relaxed);
         tokio::task::yield_now().await;
+        if self.is_endless.load(Ordering::Relaxed) {
+            cancel.cancelled().await;
+        }
         self.at_once.fetch_sub(1, Ordering::Relaxed);
         match cancel.is_cancelled() {
             true => CallEnd::of(CallEndKind::Cancelled, "[error] cancelled"),
@@ -130,6 +155,13 @@ impl ToolHost for FakeHost {
 
     async fn standing(&self) -> Vec<String> {
         vec!["approved: write:src/**".to_owned()]
+    }
+}
+
+fn message(text: &str) -> HostMessage {
+    HostMessage {
+        text: text.to_owned(),
+        ended_task: None,
     }
 }
 
