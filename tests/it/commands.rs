@@ -608,6 +608,34 @@ fn hooks_hear_of_files_that_a_background_command_changed() {
 }
 
 #[test]
+fn a_hook_hears_of_its_files_however_many_others_changed_and_in_the_background() {
+    let product = Product::new();
+    product.user_config(
+        "[[hooks.file_changed]]\ncommand = \"! grep -l BAD $ZEPH_CHANGED_PATHS\"\npaths = [\"**/*.rs\"]\nfail_closed = true\n",
+    );
+    let many = "mkdir many; cd many; echo BAD > one.rs; for n in {1..1200}; do : > $n.txt; done";
+    let table = [
+        ("command", many, "many/one.rs"),
+        (
+            "command",
+            "mkdir -p src/target; echo BAD > src/target/a.rs",
+            "src/target/a.rs",
+        ),
+        ("background", "echo BAD > late.rs", "late.rs"),
+    ];
+    for (how, command, named) in table {
+        let command = format!("command={command}");
+        let mut args = vec!["call", "bash", &command];
+        args.extend((how == "background").then_some("background=true"));
+        let ran = product.run(&args);
+        assert_eq!(ran.code, Some(1), "{command}: {ran:?}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("the hook `file_changed` failed"), "{said}");
+        assert!(said.contains(named), "{said}");
+    }
+}
+
+#[test]
 fn a_failing_command_is_a_failed_call_everywhere() {
     let product = Product::new();
     let table = [

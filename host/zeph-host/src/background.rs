@@ -27,16 +27,6 @@ pub(crate) struct BackgroundResult {
     pub(crate) execution: Execution,
 }
 
-impl BackgroundResult {
-    /// The same of a session that ends: nothing is run for it any more.
-    pub(crate) fn without_hooks(self) -> Self {
-        Self {
-            hooks_since_ms: None,
-            ..self
-        }
-    }
-}
-
 impl From<BackgroundEnd> for BackgroundResult {
     fn from(completed: BackgroundEnd) -> Self {
         let header = completed.header();

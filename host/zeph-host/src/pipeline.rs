@@ -38,7 +38,7 @@ use crate::audit::{Audit, RecordBegin};
 use crate::authorisation::{AuthorisationState, TrustTerms};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
-use crate::clock::now_ms;
+use crate::clock::{ms_of, now_ms};
 use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
 use crate::filtering::{KnownWarnings, OutputSubject};
@@ -239,8 +239,7 @@ pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
 pub(crate) async fn end_runs(host: &Rooms, session: &Session) -> Vec<String> {
     session.close().await;
     let ended = session.shell().commands().take_completed();
-    let ended = ended.into_iter().map(BackgroundResult::from);
-    told(host, session, ended.map(BackgroundResult::without_hooks)).await
+    told(host, session, ended.into_iter().map(BackgroundResult::from)).await
 }
 
 async fn told(

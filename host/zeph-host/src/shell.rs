@@ -221,11 +221,13 @@ impl Native {
         let _beside = self.transactions.as_ref().map(Transactions::beside);
         let roots = Arc::clone(&self.roots);
         let user = self.user.clone();
-        let look = move || file_changes::since(&roots, since_ms);
+        let mut picks = self.shell.file_picks();
+        let look = move || file_changes::since(&roots, since_ms, |path| picks.takes(path));
         let found = tokio::task::spawn_blocking(move || run_as(user.as_ref(), look)).await;
-        let paths = found.ok().and_then(Result::ok).unwrap_or_default();
+        let changed = found.ok().and_then(Result::ok);
+        let changed = changed.unwrap_or_else(file_changes::unknown);
         self.shell
-            .files_changed(session.shell().commands(), &paths)
+            .files_changed(session.shell().commands(), &changed)
             .await
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use globset::{Glob, GlobSetBuilder};
+use globset::{Glob, GlobSet, GlobSetBuilder};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::{ToolFailure, one_line};
@@ -17,6 +17,9 @@ use crate::run::Cause;
 use crate::shell::job::{CommandJob, CommandResult, JobFault, context_variables};
 use crate::shell::{Shell, ShellEnd, ShellSession};
 use crate::turn::Turn;
+
+/// Files that one hook is told of; one that formats does not need more names.
+const PATHS_MAX: usize = 1_000;
 
 /// Most bytes of the list of changed files.
 const PATHS_BYTES_MAX: usize = 64 * 1024;
@@ -46,6 +49,34 @@ pub struct ShellHook {
     pub on_failure: OnFailure,
 }
 
+/// What changed, for the hooks of `file_changed`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangedFiles {
+    /// Absolute paths.
+    pub paths: Vec<PathBuf>,
+    /// Why that may not be all, in a sentence.
+    pub missed: Option<String>,
+}
+
+/// The files that the hooks of `file_changed` are for, as many as each is told of.
+#[derive(Debug)]
+pub struct FilePicks(Vec<(Option<GlobSet>, usize)>);
+
+impl FilePicks {
+    /// Whether a hook is for the file of this path and has not got enough of them.
+    pub fn takes(&mut self, path: &Path) -> bool {
+        let mut is_taken = false;
+        for (globs, n_left) in &mut self.0 {
+            let is_for = globs.as_ref().is_none_or(|globs| globs.is_match(path));
+            if is_for && *n_left > 0 {
+                *n_left -= 1;
+                is_taken = true;
+            }
+        }
+        is_taken
+    }
+}
+
 /// What it means that a hook fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
@@ -65,12 +96,31 @@ pub struct HookReport {
 }
 
 impl Shell {
+    /// The files that a search for changes is after.
+    pub fn file_picks(&self) -> FilePicks {
+        let hooks = self.config().hooks.file_changed.iter();
+        FilePicks(hooks.map(|hook| (hook.globs(), PATHS_MAX)).collect())
+    }
+
     /// Runs the hooks for files that a tool changed, each that is for any of them: `ZEPH_CHANGED_PATH` is the first it is for,
-    /// `ZEPH_CHANGED_PATHS` all, one on a line, as far as 64 KiB hold them.
-    pub async fn files_changed(&self, session: &ShellSession, paths: &[PathBuf]) -> HookReport {
+    /// `ZEPH_CHANGED_PATHS` all, one on a line, as far as 64 KiB hold them. Where files may have been missed, no hook fails open.
+    pub async fn files_changed(
+        &self,
+        session: &ShellSession,
+        changed: &ChangedFiles,
+    ) -> HookReport {
         let mut report = HookReport::default();
+        if let Some(missed) = &changed.missed {
+            let message = format!("hooks `file_changed` may have missed files: {missed}");
+            let mut hooks = self.config().hooks.file_changed.iter();
+            if hooks.any(|hook| hook.on_failure == OnFailure::FailClosed) {
+                report.failure = Some(failed(message));
+                return report;
+            }
+            report.notes.push(message);
+        }
         for hook in &self.config().hooks.file_changed {
-            let paths = hook.picks(paths);
+            let paths = hook.picks(&changed.paths);
             let Some(first) = paths.first() else {
                 continue;
             };
@@ -156,9 +206,7 @@ impl Shell {
             match hook.on_failure {
                 OnFailure::Note => report.notes.push(message),
                 OnFailure::FailClosed => {
-                    let category = ErrorCategory::PermanentFailure;
-                    let failure = ToolFailure::new(category, ErrorPhase::Execution, message);
-                    report.failure = Some(failure);
+                    report.failure = Some(failed(message));
                     return report;
                 }
             }
@@ -170,6 +218,16 @@ impl Shell {
 impl ShellHook {
     /// The paths it is for.
     fn picks<'a>(&self, paths: &'a [PathBuf]) -> Vec<&'a Path> {
+        let globs = self.globs();
+        let is_for = |path: &&Path| globs.as_ref().is_none_or(|globs| globs.is_match(path));
+        paths.iter().map(PathBuf::as_path).filter(is_for).collect()
+    }
+
+    /// None when it is for every file.
+    fn globs(&self) -> Option<GlobSet> {
+        if self.paths.is_empty() {
+            return None;
+        }
         let mut globs = GlobSetBuilder::new();
         for glob in &self.paths {
             // They were compiled when the configuration was read.
@@ -177,10 +235,13 @@ impl ShellHook {
                 globs.add(glob);
             }
         }
-        let globs = globs.build().unwrap_or_default();
-        let is_for = |path: &&Path| self.paths.is_empty() || globs.is_match(path);
-        paths.iter().map(PathBuf::as_path).filter(is_for).collect()
+        Some(globs.build().unwrap_or_default())
     }
+}
+
+fn failed(message: String) -> ToolFailure {
+    let category = ErrorCategory::PermanentFailure;
+    ToolFailure::new(category, ErrorPhase::Execution, message)
 }
 
 /// One path on a line, as many as fit.

@@ -18,7 +18,7 @@ use super::{
     job,
 };
 use crate::analysis::analyse;
-use crate::hooks::{Hooks, OnFailure, ShellHook};
+use crate::hooks::{ChangedFiles, Hooks, OnFailure, ShellHook};
 use crate::jail::{
     EnvironmentPolicy, Guard, Jail, JailError, JailLabel, JailLimits, JailPolicy, Job, Mode,
     Network, OwnDirectories,
@@ -702,16 +702,25 @@ async fn hooks_hear_of_changed_files() {
         on_failure: OnFailure::FailClosed,
     }];
     let lab = Lab::new();
-    let report = lab.shell.files_changed(&lab.session, &["/a".into()]).await;
+    let changed = |paths: &[&str]| ChangedFiles {
+        paths: paths.iter().map(PathBuf::from).collect(),
+        missed: None,
+    };
+    let one = changed(&["/a"]);
+    let report = lab.shell.files_changed(&lab.session, &one).await;
     assert_eq!(report, crate::hooks::HookReport::default());
     let lab = Lab::with(config, spaced);
-    let report = lab
-        .shell
-        .files_changed(&lab.session, &["/a b".into(), "/c'$(id)".into()])
-        .await;
+    let both = changed(&["/a b", "/c'$(id)"]);
+    let report = lab.shell.files_changed(&lab.session, &both).await;
     assert_eq!(report, crate::hooks::HookReport::default());
     let heard = std::fs::read_to_string(lab.root().join("heard")).expect("it ran");
     assert_eq!(heard, "/a b\n/c'$(id)\n/a b\n");
+    let missed = ChangedFiles {
+        missed: Some("too many".to_owned()),
+        ..both
+    };
+    let report = lab.shell.files_changed(&lab.session, &missed).await;
+    assert!(report.failure.is_some(), "{report:?}");
 }
 
 #[tokio::test]
