@@ -186,6 +186,34 @@ fn a_model_that_repeats_itself_is_stopped() {
 }
 
 #[test]
+fn a_model_that_reads_the_same_again_and_again_is_stopped() {
+    let long = json!({"command": "seq 1 20000"});
+    for call in [("read", json!({"path": "seen"})), ("bash", long)] {
+        let script = Script::endless([calls(&[call])]);
+        let product = product(&script);
+        product.file("seen", "by now\n");
+        let ran = product.run(&["run", "--json", "--allow", "bash", "look"]);
+        let (_, result) = events(&ran);
+        assert_eq!(result["status"], "doom_loop", "{result}");
+        assert_eq!(script.requests().len(), 3);
+    }
+}
+
+#[test]
+fn a_task_hears_of_the_commands_it_started_in_the_background() {
+    let begin = calls(&[("bash", json!({"command": "echo BUILT", "background": true}))]);
+    let look = |n| calls(&[("bash", json!({"command": format!("sleep 0.5; echo {n}")}))]);
+    let script = Script::new([begin, look(1), look(2), look(3), says("It is built.")]);
+    let ran = product(&script).run(&["run", "--json", "--allow", "bash", "build"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let last = script.requests().pop().unwrap().to_string();
+    assert!(
+        last.contains("[background complete]") && last.contains("BUILT"),
+        "{last}"
+    );
+}
+
+#[test]
 fn rounds_are_bounded() {
     let script =
         Script::new((0..9).map(|n| calls(&[("bash", json!({"command": format!("echo {n}")}))])));

@@ -148,6 +148,16 @@ impl HostTools {
         }
     }
 
+    /// What ended in the background and is to be told now.
+    async fn ended_runs(&self) -> Vec<HostMessage> {
+        let messages = self.host.take_completed(&self.session).await;
+        let told = messages.into_iter().map(|text| HostMessage {
+            ended_task: ended_task(&text),
+            text,
+        });
+        told.collect()
+    }
+
     async fn inquire(&self, call: &ToolCall, asked: &SealedInquiry) -> Option<GivenAnswers> {
         match self.door.get() {
             Some(door) => door.inquire(call, asked).await,
@@ -245,12 +255,12 @@ impl ToolHost for HostTools {
 
     async fn begin_turn(&self) -> Vec<HostMessage> {
         self.session.begin_turn(None, None);
-        let messages = self.host.take_completed(&self.session).await;
-        let told = messages.into_iter().map(|text| HostMessage {
-            ended_task: ended_task(&text),
-            text,
-        });
-        told.collect()
+        self.ended_runs().await
+    }
+
+    async fn ended_meanwhile(&self) -> Vec<HostMessage> {
+        self.session.shell().tells_ended_runs();
+        self.ended_runs().await
     }
 
     fn begin_batch(&self, _n_calls: usize) -> Result<(), String> {

@@ -98,6 +98,11 @@ impl Share {
         *self.telling() = ReportTime::Due;
     }
 
+    /// Has ended runs reported once more in the turn that goes on.
+    pub(crate) fn tells_ended_runs(&self) {
+        *self.telling() = ReportTime::Due;
+    }
+
     /// The ended background runs to report now.
     pub(crate) fn take_completed(&self) -> Vec<BackgroundEnd> {
         let mut telling = self.telling();
