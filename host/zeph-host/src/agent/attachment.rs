@@ -25,17 +25,21 @@ const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// The files that a prompt attaches, each once, with what is wrong with those that cannot be.
 pub(crate) fn attached(prompt: &str, grant: &FsGrant) -> (Vec<Attachment>, Vec<String>) {
-    let (mut attachments, mut problems) = (Vec::<Attachment>::new(), Vec::new());
+    let (mut attachments, mut problems) = (Vec::new(), Vec::new());
+    let mut seen: Vec<PathBuf> = Vec::new();
     for name in names(prompt) {
-        let is_known = attachments.iter().any(|known| known.name == name);
-        if is_known || attachments.len() >= FILES_MAX {
+        let Some((name, path)) = file(name, grant).filter(|(_, path)| !seen.contains(path)) else {
             continue;
+        };
+        let read = match attachments.len() < FILES_MAX {
+            true => read(name, &path),
+            false => Err(format!("a prompt has at most {FILES_MAX} files")),
+        };
+        match read {
+            Ok(attachment) => attachments.push(attachment),
+            Err(problem) => problems.push(format!("`@{name}` is not attached: {problem}")),
         }
-        match file(name, grant).map(|path| read(name, &path)) {
-            None => {}
-            Some(Ok(attachment)) => attachments.push(attachment),
-            Some(Err(problem)) => problems.push(format!("`@{name}` is not attached: {problem}")),
-        }
+        seen.push(path);
     }
     (attachments, problems)
 }
@@ -61,12 +65,11 @@ fn names(prompt: &str) -> Vec<&str> {
     names
 }
 
-/// The file a name means; a full stop or a comma after it may belong to the sentence.
-fn file(name: &str, grant: &FsGrant) -> Option<PathBuf> {
-    let trimmed = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}']);
-    [name, trimmed]
-        .into_iter()
-        .find_map(|name| below(name, grant))
+/// The file a word means, and its name; a full stop or a comma after it may belong to the sentence.
+fn file<'a>(word: &'a str, grant: &FsGrant) -> Option<(&'a str, PathBuf)> {
+    let trimmed = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}']);
+    let found = |name| Some((name, below(name, grant)?));
+    [word, trimmed].into_iter().find_map(found)
 }
 
 /// The real path, when it is a visible file below a granted directory.
@@ -124,10 +127,11 @@ fn open(path: &Path) -> io::Result<File> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
     use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
-    use super::{below, names, read};
+    use super::{FILES_MAX, attached, below, names, read};
 
     #[test]
     fn what_tools_do_not_see_is_not_attached() {
@@ -138,16 +142,9 @@ mod tests {
             fs::write(top.join(path), path).unwrap();
         }
         let grant = |deny: &[&str], allow: &[&str]| FsGrant {
-            roots: vec![FsRoot {
-                path: top.clone(),
-                rights: FsRights {
-                    read: true,
-                    ..FsRights::default()
-                },
-            }],
             deny_read: deny.iter().map(|&text| text.to_owned()).collect(),
             allow_read: allow.iter().map(|&text| text.to_owned()).collect(),
-            spelled: Vec::new(),
+            ..readable(&top)
         };
         for (deny, allow, name, is_attached) in [
             (&["*.pem"][..], &[][..], "keys/old/b.pem", false),
@@ -194,6 +191,44 @@ mod tests {
         for path in [pipe, top] {
             let problem = read("it", &path).unwrap_err();
             assert!(problem.contains("regular file"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_attached_once_and_under_its_own_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir(top.join("many")).unwrap();
+        fs::write(top.join("t.txt"), "text").unwrap();
+        let many = (0..FILES_MAX).map(|n| format!("many/{n}"));
+        let many: Vec<String> = many.collect();
+        for name in &many {
+            fs::write(top.join(name), "text").unwrap();
+        }
+        let names = |prompt: &str| {
+            let (attachments, problems) = attached(prompt, &readable(&top));
+            let names: Vec<String> = attachments.into_iter().map(|one| one.name).collect();
+            (names, problems)
+        };
+        let (attached, problems) = names("see @t.txt, and (@t.txt), @./t.txt.");
+        assert_eq!((attached, problems.len()), (vec!["t.txt".to_owned()], 0));
+        let (attached, problems) = names(&format!("@{} @t.txt", many.join(" @")));
+        assert_eq!(attached, many);
+        assert!(problems[0].contains("`@t.txt`"), "{problems:?}");
+    }
+
+    fn readable(top: &Path) -> FsGrant {
+        FsGrant {
+            roots: vec![FsRoot {
+                path: top.to_owned(),
+                rights: FsRights {
+                    read: true,
+                    ..FsRights::default()
+                },
+            }],
+            deny_read: Vec::new(),
+            allow_read: Vec::new(),
+            spelled: Vec::new(),
         }
     }
 
