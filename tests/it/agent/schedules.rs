@@ -46,6 +46,10 @@ fn a_scheduled_prompt_is_a_turn_of_the_agent() {
     assert!(label.starts_with("schedule:note:"), "{record}");
     // Its conversation is not that of the call which scheduled it.
     assert_ne!(record["conversation_id"], task["conversation"], "{record}");
+    // Nor is it the last one of a person.
+    let resumed = product.run(&["run", "--resume", "go on"]);
+    assert_eq!(resumed.code, Some(2), "{resumed:?}");
+    assert!(resumed.stderr.contains("no session"), "{resumed:?}");
 }
 
 /// Its prompt may hold what the conversation had read that wrote it.

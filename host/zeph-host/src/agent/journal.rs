@@ -9,7 +9,7 @@ use zeph_agent::message::Arguments;
 use zeph_agent::transcript::{AssistantEntry, Transcript, TranscriptEntry};
 use zeph_core::failure::one_line;
 use zeph_core::id::ConversationId;
-use zeph_store::{AppendEnd, NewSession, NewSessionItem, Store};
+use zeph_store::{AppendEnd, NewSession, NewSessionItem, SessionRecord, Store};
 
 use crate::builtin;
 use crate::clock::now_ms;
@@ -17,6 +17,14 @@ use crate::session::Session;
 
 /// Characters of a session's title.
 const TITLE_CHARS_MAX: usize = 80;
+
+/// How the title of a session begins that the run of a schedule began.
+const SCHEDULED: &str = "[scheduled] ";
+
+/// Whether the run of a schedule began the session.
+pub(crate) fn is_of_schedule(session: &SessionRecord) -> bool {
+    session.title.starts_with(SCHEDULED)
+}
 
 /// Stores the entries of one conversation. The session begins with its first entry.
 #[derive(Debug)]
@@ -70,8 +78,11 @@ impl StoreJournal {
 
     fn state(&self, entries: &[TranscriptEntry]) -> SessionState {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        if session.new.title.is_empty() {
-            session.new.title = entries.iter().find_map(title).unwrap_or_default();
+        if session.new.title.is_empty()
+            && let Some(title) = entries.iter().find_map(title)
+        {
+            let beginning = self.calls.made_by().map_or("", |_schedule| SCHEDULED);
+            session.new.title = format!("{beginning}{title}");
         }
         session.clone()
     }

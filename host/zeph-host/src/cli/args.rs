@@ -210,7 +210,7 @@ pub(crate) struct RunArgs {
     /// Print events as JSON, one object per line, instead of the model's text
     #[arg(long, conflicts_with_all = ["calls", "jobs", "jsonl"])]
     pub(crate) json: bool,
-    /// Continue a session of the agent: the last one of this directory, or that with this ID
+    /// Continue a session of the agent: the last one of this directory that no schedule began, or that with this ID
     #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["calls", "jobs", "jsonl", "conversation"])]
     pub(crate) resume: Option<Option<String>>,
     /// Print the request that the prompt would send to the model as JSON, and send nothing

@@ -18,6 +18,7 @@ use crate::agent::begin::{self, AgentStart, HostAgent};
 use crate::agent::chat::{self, ChatOptions};
 use crate::agent::events::{self, ApprovalCount, RunEvent, RunStatus, RunUsage};
 use crate::agent::headless::{self, OutputForm};
+use crate::agent::journal::is_of_schedule;
 use crate::agent::models;
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
@@ -271,10 +272,13 @@ fn read_prompt() -> Result<String, CliError> {
     }
 }
 
+/// Sessions that are looked at for the last one of a person: schedules begin some, too.
+const LOOKED_AT_MAX: u32 = 1_000;
+
 /// Which session goes on.
 #[derive(Debug, Clone, Copy)]
 enum Resume {
-    /// The last one of this directory.
+    /// The last one of this directory that no schedule began.
     Last,
     /// This one.
     Session(ConversationId),
@@ -291,8 +295,9 @@ async fn resumed(host: &Host, resume: Option<Resume>) -> Result<Option<Conversat
         },
         Some(Resume::Last) => {
             let directory = begin::directory(host.config());
-            let last = store.list_sessions(Some(directory), 1).await?;
-            let last = last.first().map(|session| session.conversation);
+            let last = store.list_sessions(Some(directory), LOOKED_AT_MAX).await?;
+            let mut own = last.iter().filter(|session| !is_of_schedule(session));
+            let last = own.next().map(|session| session.conversation);
             last.map(Some)
                 .ok_or_else(|| CliError::user("there is no session of this directory to resume"))
         }
