@@ -209,6 +209,10 @@ pub(crate) fn shown(at_ms: i64, zone: &TimeZone) -> String {
 }
 
 fn absolute(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    // The zone in brackets counts; without this it would be passed over.
+    if text.contains('[') {
+        return Some(text.parse::<Zoned>().ok()?.timestamp());
+    }
     if let Ok(at) = text.parse::<Timestamp>() {
         return Some(at);
     }

@@ -39,7 +39,7 @@ pub(crate) struct StreamDefaults {
 /// The turn a line belongs to, as its caller names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TurnOf {
-    /// The caller's name for it: the same name is the same turn.
+    /// The caller's name for it: the same name as before goes on with the turn.
     pub(crate) name: String,
     /// The goal that is pursued in it.
     pub(crate) goal_id: Option<String>,

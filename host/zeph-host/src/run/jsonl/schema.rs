@@ -56,7 +56,7 @@ struct CallLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "RawAnswers")]
     answer: Option<RawAnswers>,
-    /// The turn it belongs to, by a name of the caller's: the same name is the same turn.
+    /// The turn it belongs to, by a name of the caller's: the turn before goes on if it has the same one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Name")]
     turn: Option<Name>,

@@ -227,6 +227,11 @@ fn a_moment_is_written_in_many_ways() {
         ("in 1 day", "2027-06-02T10:00:00Z"),
         ("today 23:15", "2027-06-01T23:15:00Z"),
         ("tomorrow 09:30", "2027-06-02T09:30:00Z"),
+        ("2027-06-02T09:30:00[Europe/Berlin]", "2027-06-02T07:30:00Z"),
+        (
+            "2027-06-02T09:30:00+02:00[Europe/Berlin]",
+            "2027-06-02T07:30:00Z",
+        ),
     ] {
         assert_eq!(at(written, &TimeZone::UTC), expected, "{written}");
     }
