@@ -633,6 +633,16 @@ fn a_hook_hears_of_its_files_however_many_others_changed_and_in_the_background()
         assert!(said.contains("the hook `file_changed` failed"), "{said}");
         assert!(said.contains(named), "{said}");
     }
+    // What a program is told of the end of its command.
+    let late = json!({"command": "echo BAD > later.rs", "background": true});
+    let wait = json!({"command": "until [ -e later.rs ]; do sleep 0.01; done"});
+    let calls = [late, wait].map(|params| json!({"tool": "bash", "params": params}));
+    let calls = calls.map(|call| format!("{call}\n")).concat();
+    let answers = product.answers(&["--allow", "bash", "--jobs", "1"], calls);
+    let told = answers.iter().find(|answer| answer["role"] == "user");
+    let told = told.unwrap_or_else(|| panic!("{answers:?}"));
+    let text = told["text"].as_str().unwrap();
+    assert!(text.contains("the hook `file_changed` failed"), "{text}");
 }
 
 #[test]

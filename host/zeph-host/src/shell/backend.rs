@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::SemaphorePermit;
 use zeph_core::execution::Execution;
 use zeph_core::policy::AuthorizedCall;
+use zeph_shell::hooks::HookReport;
 use zeph_shell::shell::ShellWork;
 use zeph_store::BoundCall;
 
@@ -98,17 +99,11 @@ impl CommandBackend {
         let report = match self {
             Self::Native(shell) => shell.files_changed(session, since_ms).await,
         };
-        let execution = execution.with_notes(report.notes);
-        match report.failure {
-            Some(failure) => execution.failed_by(failure),
-            None => execution,
-        }
+        after_hooks(execution, report)
     }
-}
 
-impl CommandBackend {
-    /// Runs the hooks for the files that changed since `since_ms`, when a command began in the background that has ended. It was answered
-    /// then: that a hook fails closed is told besides.
+    /// Runs them for a command that began in the background at `since_ms` and has ended. It was answered then: what is told of its end
+    /// has notes, and no failure.
     pub(crate) async fn hooked_late(
         &self,
         session: &Session,
@@ -119,15 +114,18 @@ impl CommandBackend {
         if !shell.has_file_hooks() {
             return execution;
         }
-        let report = shell.files_changed(session, since_ms).await;
-        let execution = execution.with_notes(report.notes);
-        match report.failure {
-            Some(failure) => {
-                let note = failure.message.clone();
-                execution.with_notes([note]).failed_by(failure)
-            }
-            None => execution,
-        }
+        let mut report = shell.files_changed(session, since_ms).await;
+        let failed = report.failure.iter().map(|failure| failure.message.clone());
+        report.notes.extend(failed);
+        after_hooks(execution, report)
+    }
+}
+
+fn after_hooks(execution: Execution, report: HookReport) -> Execution {
+    let execution = execution.with_notes(report.notes);
+    match report.failure {
+        Some(failure) => execution.failed_by(failure),
+        None => execution,
     }
 }
 
