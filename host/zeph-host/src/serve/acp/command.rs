@@ -82,14 +82,20 @@ pub(super) fn available() -> Vec<AvailableCommand> {
     shown.collect()
 }
 
-/// Reads a prompt; `None` when it goes to the model, as a path does that begins with a slash.
+/// Reads a prompt; `None` when it goes to the model, as one does that begins with a path.
 ///
 /// Errors: one line that says what is wrong.
 pub(super) fn read(prompt: &str) -> Option<Result<SlashCommand, String>> {
     let line = prompt.trim().strip_prefix('/')?;
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase());
-    is_name.then(|| command(name, argument.trim()))
+    let is_meant = || argument.trim().is_empty() || near(name).is_some();
+    (is_name && is_meant()).then(|| command(name, argument.trim()))
+}
+
+/// The command of this name, or the one whose name is nearest to it.
+fn near(name: &str) -> Option<&'static str> {
+    nearest(name, COMMANDS.iter().map(|(known, ..)| *known))
 }
 
 fn command(name: &str, argument: &str) -> Result<SlashCommand, String> {
@@ -112,11 +118,14 @@ fn command(name: &str, argument: &str) -> Result<SlashCommand, String> {
         }
         (name, _) => {
             let shown = one_line(name, 40);
-            let names = COMMANDS.iter().map(|(known, ..)| *known);
-            let near = nearest(name, names).unwrap_or("tools");
-            Err(format!(
-                "there is no command `/{shown}`; did you mean `/{near}`?"
-            ))
+            let advice = match near(name) {
+                Some(near) => format!("did you mean `/{near}`?"),
+                None => {
+                    let names = COMMANDS.map(|(known, ..)| format!("`/{known}`"));
+                    format!("there are: {}", names.join(", "))
+                }
+            };
+            Err(format!("there is no command `/{shown}`; {advice}"))
         }
     }
 }
@@ -248,6 +257,11 @@ mod tests {
             panic!("no problem");
         };
         assert!(problem.contains("`/tools`"), "{problem}");
+        assert_eq!(read("/tmp is full, why?"), None);
+        let Some(Err(problem)) = read("/help") else {
+            panic!("no problem");
+        };
+        assert!(problem.contains("`/approve`, `/clear`"), "{problem}");
     }
 
     #[test]
