@@ -89,7 +89,7 @@ impl Word {
 
 /// The words of all signs.
 struct Hints {
-    words: Words,
+    words: Vec<(&'static str, Case)>,
     /// What each word says.
     said: Vec<Word>,
     /// As above, of words that begin with a line end, by what follows it.
@@ -122,11 +122,35 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
         .iter()
         .filter_map(|(word, _, said)| Some((word.strip_prefix('\n')?, said.clue)));
     Hints {
-        words: Words::new(words.iter().map(|(word, case, _)| (*word, *case))),
+        words: words.iter().map(|(word, case, _)| (*word, *case)).collect(),
         at_start: after_line_end.collect(),
         said: words.iter().map(|(_, _, said)| *said).collect(),
     }
 });
+
+/// The search for them alone.
+static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(HINTS.words.iter().copied()));
+
+/// The words of all signs with those of another search: looking for all of them takes little longer than looking for some.
+#[derive(Debug)]
+pub struct SharedWords {
+    words: Words,
+    /// How many of them are those of the signs.
+    n_signs: usize,
+}
+
+impl SharedWords {
+    /// `others` are as for [`Words::with_next`].
+    pub fn of<'w>(others: impl IntoIterator<Item = (&'w str, Case, &'w [u8])>) -> Self {
+        const NONE: &[u8] = &[];
+        let signs = HINTS.words.iter().map(|(word, case)| (*word, *case, NONE));
+        let others: Vec<_> = others.into_iter().collect();
+        Self {
+            words: Words::with_next(signs.chain(others)),
+            n_signs: HINTS.words.len(),
+        }
+    }
+}
 
 impl Hints {
     /// What words say that would be found at the beginning of a text if a line ended before it.
@@ -166,7 +190,7 @@ pub fn severity(line: &str) -> Option<Severity> {
     let line = head(line);
     let mut clue = hints.at_start_of(line);
     let bytes = line.as_bytes();
-    hints.words.each(bytes, |hit| {
+    WORDS.each(bytes, |hit| {
         clue = clue.and(hints.said[hit.word_idx].at(bytes, hit.start, hit.end));
         0
     });
@@ -204,9 +228,28 @@ pub struct Severities {
 impl Severities {
     pub(crate) fn of_lines(lines: &Lines<'_>) -> Self {
         let mut looking = Looking::at(lines);
-        HINTS
-            .words
-            .each(lines.text().as_bytes(), |hit| looking.take(hit));
+        WORDS.each(lines.text().as_bytes(), |hit| looking.take(hit));
+        looking.close();
+        looking.severities
+    }
+
+    /// As above; tells `found` of the other words in the text.
+    pub(crate) fn of_shared(
+        lines: &Lines<'_>,
+        shared: &SharedWords,
+        mut found: impl FnMut(Hit),
+    ) -> Self {
+        let mut looking = Looking::at(lines);
+        // From where on words of signs are wanted.
+        let mut from = 0;
+        shared.words.each(lines.text().as_bytes(), |hit| {
+            match hit.word_idx.checked_sub(shared.n_signs) {
+                Some(word_idx) => found(Hit { word_idx, ..hit }),
+                None if hit.start >= from => from = from.max(looking.take(hit)),
+                None => {}
+            }
+            0
+        });
         looking.close();
         looking.severities
     }

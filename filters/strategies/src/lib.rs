@@ -29,7 +29,7 @@ pub use automaton::Automaton;
 pub use block::{
     BLOCK_BYTES, Block, equal, has_control_or_return, may_begin_control, padded, places,
 };
-pub use diagnostic::{Severities, Severity, error_lines, is_location, severity};
+pub use diagnostic::{Severities, Severity, SharedWords, error_lines, is_location, severity};
 pub use line_set::LineSet;
 pub use lines::{Lines, TEXT_BYTES_MAX, line_ends, n_line_ends};
 pub use options::PATTERN_CHARS_MAX;

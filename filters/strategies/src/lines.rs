@@ -9,8 +9,9 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::block::{BLOCK_BYTES, equal, padded};
-use crate::diagnostic::{Severities, Severity};
+use crate::diagnostic::{Severities, Severity, SharedWords};
 use crate::line_set::LineSet;
+use crate::words::Hit;
 
 /// A text as lines: where they are, and how bad each says things are.
 ///
@@ -192,6 +193,13 @@ impl<'a> Lines<'a> {
     /// How bad all lines say things are.
     pub fn severities(&self) -> &Severities {
         self.severities.get_or_init(|| Severities::of_lines(self))
+    }
+
+    /// Looks how bad all lines say things are, and tells `found` of the other words of `shared` that stand in the text, those in lines
+    /// that are left out among them.
+    pub fn look(&self, shared: &SharedWords, found: impl FnMut(Hit)) {
+        let severities = Severities::of_shared(self, shared, found);
+        self.severities.get_or_init(|| severities);
     }
 
     /// Where a line stands in the text, without the `\n` that ends it; the end of the text beyond the last.

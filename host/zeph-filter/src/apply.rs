@@ -22,6 +22,7 @@ use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
 use crate::sanitize::{Clean, Writer, clean_of, clean_whole, folded, plain};
+use crate::secret::{Suspect, suspects_of};
 pub(crate) use shown::{Shown, ShownIndex, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -113,6 +114,8 @@ pub struct Filtered<'a> {
     pub size: Size,
     /// The raw output, where it is text without control sequences: [`Secrets`](crate::Secrets) need not find that out again.
     pub plain: Option<&'a str>,
+    /// Lines of it that may hold credentials, where they were looked for with the severities.
+    pub(crate) suspects: Option<Vec<Suspect>>,
 }
 
 /// Sizes before and after.
@@ -181,6 +184,9 @@ impl Filters {
         if is_copied {
             copy = folded(text);
             lines = Lines::of(&copy);
+        }
+        if filtered.plain.is_some() && !is_copied {
+            filtered.suspects = suspects_of(&lines);
         }
         let source = Text {
             lines: &lines,
@@ -259,6 +265,7 @@ fn unfiltered<'a>(raw: &[u8]) -> Filtered<'a> {
         notes: Vec::new(),
         size,
         plain: None,
+        suspects: None,
     }
 }
 

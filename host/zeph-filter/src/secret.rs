@@ -19,7 +19,8 @@ use crate::apply::Filtered;
 use crate::mark::MARK;
 use crate::sanitize::{pieces, stripped};
 use shape::{Check, SHAPES};
-use suspect::{Suspect, suspects};
+use suspect::suspects;
+pub(crate) use suspect::{Suspect, suspects_of};
 
 /// Most findings reported of one output: after so many it is a list of credentials, whatever the number.
 const FINDINGS_MAX: usize = 20;
@@ -73,11 +74,17 @@ impl Secrets {
         self.scan_plain(raw, None)
     }
 
-    /// What looks like a credential in an output that was filtered: that it is plain text is not found out again.
+    /// What looks like a credential in an output that was filtered: what filtering found of it is not looked for again.
     ///
     /// Limits: as of [`scan`](Self::scan).
     pub fn scan_filtered(&self, raw: &[u8], filtered: &Filtered<'_>) -> Vec<Secret> {
-        self.scan_plain(raw, filtered.plain)
+        let Some((text, suspects)) = filtered.plain.zip(filtered.suspects.as_ref()) else {
+            return self.scan_plain(raw, filtered.plain);
+        };
+        let mut found = BTreeSet::new();
+        scan_shapes(text, suspects, 0, &mut found);
+        self.scan_extra(text, &mut found);
+        found.into_iter().take(FINDINGS_MAX).collect()
     }
 
     /// `plain` is the output as text, where it is known to hold no control sequence.

@@ -2,14 +2,14 @@
 
 use std::sync::LazyLock;
 
-use zeph_strategies::{BLOCK_BYTES, Words, equal, padded, places};
+use zeph_strategies::{BLOCK_BYTES, Case, Hit, Lines, SharedWords, Words, equal, padded, places};
 
 use super::hint::{Hint, is_token};
 use super::shape::{DOTTED, SHAPES};
 
 /// A line that holds the hint of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Suspect {
+pub(crate) struct Suspect {
     /// Its first byte.
     pub(super) line_start: usize,
     /// Which shape it may be.
@@ -18,7 +18,6 @@ pub(super) struct Suspect {
 
 /// The words of all hints.
 struct Hints {
-    words: Words,
     /// What each word says, and for which shape.
     hints: Vec<(Hint, usize)>,
     dotted: Vec<usize>,
@@ -31,11 +30,7 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
     };
     let written = SHAPES.iter().map(|shape| shape.hint).enumerate();
     let hints: Vec<(Hint, usize)> = written.clone().flat_map(of_shape).collect();
-    let words = hints
-        .iter()
-        .map(|(hint, _)| (hint.word.as_str(), hint.case, hint.next()));
     Hints {
-        words: Words::with_next(words),
         dotted: written
             .filter(|(_, hint)| *hint == DOTTED)
             .map(|(shape_idx, _)| shape_idx)
@@ -44,30 +39,47 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
     }
 });
 
+impl Hints {
+    fn words(&self) -> impl Iterator<Item = (&str, Case, &[u8])> {
+        let hints = self.hints.iter();
+        hints.map(|(hint, _)| (hint.word.as_str(), hint.case, hint.next()))
+    }
+}
+
+/// The search for them alone.
+static WORDS: LazyLock<Words> = LazyLock::new(|| Words::with_next(HINTS.words()));
+
+/// The search for them while lines are looked at.
+static SHARED: LazyLock<SharedWords> = LazyLock::new(|| SharedWords::of(HINTS.words()));
+
 /// Every line of a text with every hint it holds, in order.
 ///
 /// Limits: linear; at most one entry for each line and shape.
 pub(super) fn suspects(text: &str) -> Vec<Suspect> {
-    let hints = &*HINTS;
-    let bytes = text.as_bytes();
-    let mut suspects = Suspects::of(text);
-    let first = hints.hints.iter().filter(|(hint, _)| hint.begins(bytes));
-    first.for_each(|(_, shape_idx)| suspects.add(0, *shape_idx));
-    hints.words.each(bytes, |hit| {
-        let (hint, shape_idx) = &hints.hints[hit.word_idx];
-        if hint.fits(bytes, hit.start, hit.end) {
-            suspects.add(hint.place(hit.start), *shape_idx);
-        }
+    let mut suspects = Suspects::begin(text);
+    WORDS.each(text.as_bytes(), |hit| {
+        suspects.take(hit);
         0
     });
-    let mut found = suspects.found;
-    let mut suspects = Suspects::of(text);
-    for at in dotted(text) {
-        hints.dotted.iter().for_each(|idx| suspects.add(at, *idx));
-    }
-    found.append(&mut suspects.found);
-    found.sort_unstable();
-    found
+    suspects.close()
+}
+
+/// Most suspects that are remembered of a text until they are asked for: nearly all texts have few.
+const SUSPECTS_MAX: usize = 32 * 1024;
+
+/// As above, found while the lines of the text are searched for errors, which need not be done again. `None` when there are so many that the
+/// text is better searched piece by piece.
+pub(crate) fn suspects_of(lines: &Lines<'_>) -> Option<Vec<Suspect>> {
+    let mut suspects = Suspects::begin(lines.text());
+    lines.look(&SHARED, |hit| {
+        if suspects.found.len() <= SUSPECTS_MAX {
+            suspects.take(hit);
+        }
+    });
+    let is_few = suspects.found.len() <= SUSPECTS_MAX;
+    let found = is_few.then(|| suspects.close());
+    // With those of no word there may be more.
+    found.filter(|found| found.len() <= SUSPECTS_MAX)
 }
 
 /// Full stops that end 23 characters of a token, at least, and begin six more and another full stop.
@@ -120,6 +132,35 @@ impl<'a> Suspects<'a> {
             end: text.find('\n').unwrap_or(text.len()),
             is_found: vec![false; SHAPES.len()],
         }
+    }
+
+    /// With what the first line begins with.
+    fn begin(text: &'a str) -> Self {
+        let mut suspects = Self::of(text);
+        let first = HINTS.hints.iter();
+        let first = first.filter(|(hint, _)| hint.begins(text.as_bytes()));
+        first.for_each(|(_, shape_idx)| suspects.add(0, *shape_idx));
+        suspects
+    }
+
+    /// Takes note of the next word of a hint.
+    fn take(&mut self, hit: Hit) {
+        let (hint, shape_idx) = &HINTS.hints[hit.word_idx];
+        if hint.fits(self.text.as_bytes(), hit.start, hit.end) {
+            self.add(hint.place(hit.start), *shape_idx);
+        }
+    }
+
+    /// All of them, with those of no word.
+    fn close(self) -> Vec<Suspect> {
+        let mut found = self.found;
+        let mut suspects = Self::of(self.text);
+        for at in dotted(self.text) {
+            HINTS.dotted.iter().for_each(|idx| suspects.add(at, *idx));
+        }
+        found.append(&mut suspects.found);
+        found.sort_unstable();
+        found
     }
 
     fn add(&mut self, at: usize, shape_idx: usize) {

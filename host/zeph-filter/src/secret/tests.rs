@@ -5,8 +5,10 @@ use proptest::string::string_regex;
 
 use super::hint::Hint;
 use super::shape::Check;
-use super::suspect::suspects;
+use super::suspect::{suspects, suspects_of};
 use super::{SHAPES, Secrets, compile, warning};
+use crate::command::tests::line;
+use crate::{BUILTIN, Filters, Lines, NoForeign, Output};
 
 static SECRETS: LazyLock<Secrets> = LazyLock::new(|| Secrets::new(&[]).0);
 
@@ -726,6 +728,28 @@ fn a_shape_is_suspected_once_a_line() {
     assert_eq!(kinds, [(0, stripe), (26, "AWS access key"), (26, stripe)]);
 }
 
+/// A text of very many suspects is searched piece by piece, with the same findings.
+#[test]
+fn many_suspects_are_not_remembered() {
+    let text = format!(
+        "{}error: ghp_{}\n",
+        "sk_live_ \n".repeat(40_000),
+        made_up(WORD, 36)
+    );
+    assert_eq!(suspects_of(&Lines::of(&text)), None);
+    let (filters, _) = Filters::load(BUILTIN, None);
+    let command = line("make", &[]);
+    let output = Output {
+        command: Some(&command),
+        exit_code: Some(2),
+        raw: text.as_bytes(),
+    };
+    let filtered = filters.apply(&output, &NoForeign);
+    let found = SECRETS.scan_filtered(text.as_bytes(), &filtered);
+    assert_eq!(found, SECRETS.scan(text.as_bytes()));
+    assert_eq!(found.len(), 1);
+}
+
 /// Beyond the first piece of a long output lines are counted on.
 #[test]
 fn lines_of_long_outputs_are_counted_from_their_beginning() {
@@ -784,6 +808,27 @@ proptest! {
         let text: String = parts.iter().map(|(credential, after)| format!("{credential}{after}")).collect();
         let found: Vec<_> = SECRETS.scan(text.as_bytes()).into_iter().map(|secret| (secret.line, secret.kind)).collect();
         prop_assert_eq!(found, plain_scan(&text));
+    }
+
+    /// What is found together is what is found apart.
+    #[test]
+    fn errors_and_suspects_are_found_together(
+        parts in prop::collection::vec((
+            prop_oneof![credentials(), Just("error: it failed".to_owned()), Just("E   warning".to_owned())],
+            prop::sample::select(vec![" ", "\n", "\n\n\n", "x", ": "]),
+        ), 0..8)
+    ) {
+        let text: String = parts.iter().map(|(part, after)| format!("{part}{after}")).collect();
+        for is_folded in [false, true] {
+            let [mut together, mut apart] = [Lines::of(&text), Lines::of(&text)];
+            if is_folded {
+                assert_eq!(together.fold(), apart.fold());
+            }
+            prop_assert_eq!(suspects_of(&together), Some(suspects(&text)));
+            for line_idx in 0..apart.len() {
+                prop_assert_eq!(together.severity(line_idx), apart.severity(line_idx));
+            }
+        }
     }
 }
 
