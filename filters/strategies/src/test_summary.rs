@@ -211,11 +211,9 @@ const FIRST: [u16; 256] = {
 fn runners(lines: &Lines<'_>) -> u16 {
     let mut found = 0;
     for (line_idx, beginning) in lines.beginnings().enumerate() {
-        let blanks = beginning.iter().copied();
-        let mut first = blanks.skip_while(|byte| matches!(byte, b' ' | b'\t'));
-        let first = match first.next() {
-            Some(b'\r' | b'\x0c') => first_sign(lines.at(line_idx)),
-            first => first.unwrap_or(b' '),
+        let first = match beginning.first() {
+            Some(b' ' | b'\t' | b'\r' | b'\x0c') => first_sign(lines.at(line_idx)),
+            first => first.copied().unwrap_or(b' '),
         };
         let mut left = FIRST[usize::from(first)] & !found;
         while left != 0 {

@@ -80,13 +80,23 @@ pub(crate) fn find<const N: usize>(line: &str, part: &[u8; N], rare: usize) -> O
 
 /// A line without the signs of ASCII that frame it.
 pub(crate) fn unframed(line: &str, sign: u8) -> &str {
-    let is_other = |byte: u8| byte != sign;
+    // Frames are long: many signs are compared at once.
+    let many = [sign; 16];
+    let mut inner = line.as_bytes();
+    while let Some(rest) = inner.strip_prefix(&many) {
+        inner = rest;
+    }
+    let start = line.len() - inner.len();
+    while let Some(rest) = inner.strip_suffix(&many) {
+        inner = rest;
+    }
+    let is_other = |byte: &u8| *byte != sign;
     let (first, last) = (
-        line.bytes().position(is_other),
-        line.bytes().rposition(is_other),
+        inner.iter().position(is_other),
+        inner.iter().rposition(is_other),
     );
     match (first, last) {
-        (Some(first), Some(last)) => &line[first..=last],
+        (Some(first), Some(last)) => &line[start + first..=start + last],
         _ => "",
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use super::Outline;
-use crate::text::{has, trim_end};
+use crate::text::{find, has, trim_end};
 use crate::{Lines, has_control};
 
 /// Where a test is named with its file, and under which header its failure stands.
@@ -161,7 +161,7 @@ fn dashes(text: &str) -> impl Iterator<Item = usize> {
 
 /// The file of `tests/a.py::TestB::test_c[d]` and the rest as a header has it: `TestB.test_c[d]`.
 fn file_and_name(id: &str) -> Option<(&str, Cow<'_, str>)> {
-    let at = id.as_bytes().windows(2).position(|pair| pair == b"::")?;
+    let at = find(id, b"::", 0)?;
     let (file, path) = (&id[..at], &id[at + 2..]);
     // What stands in brackets is a parameter and may hold anything.
     let n = memchr::memchr(b'[', path.as_bytes()).unwrap_or(path.len());
