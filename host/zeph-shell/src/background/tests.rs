@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
@@ -18,6 +18,9 @@ fn turn() -> TurnContext {
     }
 }
 
+/// When all of them end.
+static ENDED: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 fn completed(run_id: Uuid, text: &str) -> BackgroundEnd {
     BackgroundEnd {
         run_id,
@@ -31,7 +34,7 @@ fn completed(run_id: Uuid, text: &str) -> BackgroundEnd {
         output: RawOutput::text(text),
         notes: Vec::new(),
         duration: Duration::from_secs(1),
-        ended: Instant::now(),
+        ended: *ENDED,
         hosts: Vec::new(),
         private_files: Vec::new(),
     }
