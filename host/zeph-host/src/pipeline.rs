@@ -38,7 +38,7 @@ use crate::audit::{Audit, RecordBegin};
 use crate::authorisation::{AuthorisationState, TrustTerms};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
-use crate::clock::{ms_of, now_ms};
+use crate::clock::now_ms;
 use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
 use crate::filtering::{KnownWarnings, OutputSubject};
