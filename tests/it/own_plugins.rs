@@ -138,3 +138,45 @@ fn explain_names_what_a_call_holds() {
         assert!(explained.contains(&held), "{held}: {explained}");
     }
 }
+
+/// A part of what the default grants give is withheld, and the rest stays.
+#[test]
+fn what_is_withheld_of_a_directory_leaves_the_rest() {
+    let product = Product::new();
+    product.file("a.txt", "one").file("secret/s.txt", "two");
+    let ran = product.run(&[
+        "plugin", "grant", "file", "--dir", "secret", "--mode", "deny",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stdout.starts_with("from plugin `file` is withheld\n"),
+        "{}",
+        ran.stdout
+    );
+    let read = |path: &str| product.call("read", json!({"path": product.work.join(path)}));
+    assert_eq!(read("a.txt")["status"], "ok");
+    let secret = read("secret/s.txt");
+    let text = secret.to_string();
+    assert_ne!(secret["status"], "ok", "{text}");
+    assert!(
+        text.contains("secret:read+write+create+delete` is withheld"),
+        "{text}"
+    );
+    assert!(text.contains("plugin revoke file --id "), "{text}");
+    assert!(!text.contains("plugin grant"), "{text}");
+    let found = product.call("grep", json!({"path": product.work, "pattern": "one|two"}));
+    assert!(!found.to_string().contains("s.txt"), "{found}");
+    let page = product.run(&["plugin", "info", "file"]).stdout;
+    let withheld = page
+        .lines()
+        .find(|line| line.trim_start().starts_with("withheld: "));
+    assert!(
+        withheld.is_some_and(|line| line.contains("secret:")),
+        "{page}"
+    );
+    let in_force = page.lines().find(|line| line.contains("in force: "));
+    assert!(
+        in_force.is_some_and(|line| !line.contains("secret")),
+        "{page}"
+    );
+}

@@ -364,7 +364,9 @@ impl Explainer<'_> {
             _ => false,
         };
         let is_told = *origin == PluginOrigin::Folder || end.refused.iter().any(is_configured);
-        explained.filter(|explained| is_told || explained.request.is_some())
+        let is_withheld = |explained: &Explanation| explained.is_withheld && end.result.is_err();
+        explained
+            .filter(|explained| is_told || explained.request.is_some() || is_withheld(explained))
     }
 
     /// Whether `tools.file.rights` leaves no tool one of `rights` at `path`.
@@ -393,7 +395,9 @@ fn obeyed(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Execu
 fn refused(result: Result<RawOutput, ToolFailure>, explained: Option<Explanation>) -> GuestRun {
     match explained {
         None => GuestRun::of(Execution::ended(result), GuestHints::default()),
-        Some(Explanation { failure, request }) => {
+        Some(Explanation {
+            failure, request, ..
+        }) => {
             let wanted = GuestHints {
                 grant: request,
                 ..GuestHints::default()

@@ -11,6 +11,7 @@ use zeph_core::id::{Pin, PluginId};
 use zeph_core::network::{HostAccess, PrivateHost};
 use zeph_core::program;
 use zeph_engine::MissingGrant;
+use zeph_store::GrantRecord;
 
 use super::rights::Rights;
 use super::set::VettedPlugin;
@@ -33,6 +34,8 @@ pub struct Explanation {
     pub failure: ToolFailure,
     /// What would help, when something can be granted.
     pub request: Option<GrantRequest>,
+    /// Whether a grant withholds something of it.
+    pub is_withheld: bool,
 }
 
 /// Explains the refusals of one call; `None` when there were none.
@@ -53,6 +56,7 @@ pub fn explain(
     let plugin = good.plugin.id();
     let mut sentences = Vec::new();
     let mut missing = Vec::new();
+    let mut withheld_by: Vec<i64> = Vec::new();
     for refused in refused {
         let verdict = match refused {
             MissingGrant::Directory {
@@ -65,11 +69,11 @@ pub fn explain(
             }
             MissingGrant::Request { reason } => RefusalText {
                 sentence: format!("was refused a request: {reason}"),
-                missing: None,
+                ..RefusalText::default()
             },
             MissingGrant::Network => RefusalText {
                 sentence: "may not open sockets: plugins reach the network by `wasi:http` alone, at hosts that are granted to them".to_owned(),
-                missing: None,
+                ..RefusalText::default()
             },
             MissingGrant::Program { line } => program_line(line, rights),
             MissingGrant::Service(capability) => service(capability, rights),
@@ -78,8 +82,16 @@ pub fn explain(
         };
         sentences.push(verdict.sentence);
         missing.extend(verdict.missing);
+        withheld_by.extend(verdict.withheld_by);
     }
     sentences.dedup();
+    withheld_by.dedup();
+    let is_withheld = !withheld_by.is_empty();
+    for id in withheld_by {
+        sentences.push(format!(
+            "the operator can end that with `{program} plugin revoke {plugin} --id {id}`"
+        ));
+    }
     if !missing.is_empty() {
         let command = grant_command(program, plugin, &missing);
         sentences.push(format!("the operator can allow it with `{command}`"));
@@ -91,7 +103,11 @@ pub fn explain(
         pin: good.pin,
         capabilities: missing,
     });
-    Some(Explanation { failure, request })
+    Some(Explanation {
+        failure,
+        request,
+        is_withheld,
+    })
 }
 
 /// What programs obey without asking and a call tried to change, which the guard of files alone saw.
@@ -149,15 +165,29 @@ impl ObeyedRefusal {
 }
 
 /// One refusal in words, and what would lift it.
+#[derive(Default)]
 struct RefusalText {
     sentence: String,
     missing: Option<Capability>,
+    /// The grant that withholds it.
+    withheld_by: Option<i64>,
+}
+
+/// What says that a grant withholds something of `capability`, when one does.
+fn withheld(what: &str, capability: &Capability, rights: &Rights) -> Option<RefusalText> {
+    let mut withheld = rights.withheld.iter();
+    let grant = withheld.find(|grant| grant.capability.intersect(capability).is_some())?;
+    Some(RefusalText {
+        sentence: format!("may not {what}: `{}` is withheld", grant.capability),
+        missing: None,
+        withheld_by: Some(grant.id),
+    })
 }
 
 fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) -> RefusalText {
     let cannot = |why: &str| RefusalText {
         sentence: format!("may not {} in `{path}`: {why}", verbs(refused)),
-        missing: None,
+        ..RefusalText::default()
     };
     let in_manifest = rights
         .wanted
@@ -180,6 +210,18 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
         } => Path::new(path).starts_with(granted) && grantable.intersect(*rights) == grantable,
         _ => false,
     });
+    let wanted = Capability::Directory {
+        path: path.to_owned(),
+        rights: grantable,
+    };
+    let is_held = is_granted && (grantable.read || !rights.programs.only_reads);
+    let is_inside = |grant: &GrantRecord| matches!(&grant.capability, Capability::Directory { path: denied, .. } if Path::new(path).starts_with(denied));
+    if is_held || rights.withheld.iter().any(is_inside) {
+        let what = format!("{} in `{path}`", verbs(refused));
+        if let Some(text) = withheld(&what, &wanted, rights) {
+            return text;
+        }
+    }
     let mut roots = config.file.roots.iter();
     let in_policy = roots.find(|root| Path::new(path).starts_with(&root.path));
     match in_policy {
@@ -195,10 +237,8 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
                 "may not {} in `{path}`: it was not granted",
                 verbs(grantable)
             ),
-            missing: Some(Capability::Directory {
-                path: path.to_owned(),
-                rights: grantable,
-            }),
+            missing: Some(wanted),
+            withheld_by: None,
         },
     }
 }
@@ -208,7 +248,7 @@ fn program_line(line: &[String], rights: &Rights) -> RefusalText {
     let [program, arguments @ ..] = line else {
         return RefusalText {
             sentence: "may not run a program without a name".to_owned(),
-            missing: None,
+            ..RefusalText::default()
         };
     };
     let shown = quoted_words(line.iter().map(|word| word.as_str().into()));
@@ -219,6 +259,10 @@ fn program_line(line: &[String], rights: &Rights) -> RefusalText {
     };
     let exact = Some(&exact).filter(|_| rights.wants_anything && exact.problem().is_none());
     let wanted = rights.wanted.iter().chain(exact).find(allows);
+    let denied = wanted.and_then(|wanted| withheld(&format!("run `{shown}`"), wanted, rights));
+    if let Some(text) = denied {
+        return text;
+    }
     RefusalText {
         sentence: match wanted {
             Some(_) => format!("may not run `{shown}`: it was not granted"),
@@ -227,6 +271,7 @@ fn program_line(line: &[String], rights: &Rights) -> RefusalText {
             ),
         },
         missing: wanted.cloned(),
+        withheld_by: None,
     }
 }
 
@@ -236,6 +281,9 @@ fn service(capability: &Capability, rights: &Rights) -> RefusalText {
     let wants = |want: &Capability| want.intersect(capability).is_some();
     let is_wanted = rights.wants_anything || rights.wanted.iter().any(wants);
     let can_be_granted = is_wanted && capability.problem().is_none();
+    if let Some(text) = withheld(&format!("use `{shown}`"), capability, rights) {
+        return text;
+    }
     RefusalText {
         sentence: match can_be_granted {
             true => format!("may not use `{shown}`: it was not granted"),
@@ -244,6 +292,7 @@ fn service(capability: &Capability, rights: &Rights) -> RefusalText {
             ),
         },
         missing: can_be_granted.then(|| capability.clone()),
+        withheld_by: None,
     }
 }
 
@@ -288,6 +337,12 @@ fn host(
         (false, _) => "its manifest does not ask for it, so it cannot be granted",
     };
     let can_be_granted = is_wanted && !is_granted;
+    if can_be_granted {
+        let capability = Capability::Host(access.clone());
+        if let Some(text) = withheld(&format!("reach `{access}`"), &capability, rights) {
+            return text;
+        }
+    }
     let besides = closed.map(|closed| format!(", and {closed}"));
     RefusalText {
         sentence: format!(
@@ -295,6 +350,7 @@ fn host(
             besides.unwrap_or_default()
         ),
         missing: can_be_granted.then(|| Capability::Host(access.clone())),
+        withheld_by: None,
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Rights {
     pub wants_anything: bool,
     /// The grants of the operator it leans on, as they were when it was looked up.
     pub granted: Vec<GrantRecord>,
+    /// The grants that withhold what others may give.
+    pub withheld: Vec<GrantRecord>,
     /// What its manifest wants, resolved; more when its author wrote none.
     pub wanted: Vec<Capability>,
     /// The secrets that its requests get, each at a host that it may reach.
@@ -169,7 +171,8 @@ pub async fn of_call(
         (false, PluginOrigin::Folder) => granted(host, good, conversation).await?,
         (false, PluginOrigin::Program) => own_granted(host, good, conversation).await?,
     };
-    let granted = without_denied(given);
+    let (withheld, granted) = without_withheld(given);
+    let denied = directories_of(&withheld);
     let capabilities: Vec<Capability> = granted
         .iter()
         .map(|grant| grant.capability.clone())
@@ -186,7 +189,7 @@ pub async fn of_call(
     let settings = host.config.plugins.settings.get(&good.plugin.id().0);
     let grant = CallGrant {
         settings: settings.map_or_else(|| NO_SETTINGS.into(), Arc::clone),
-        ..call_grant(host, &effective, &wanted)?
+        ..call_grant(host, &effective, &wanted, &denied)?
     };
     let can_change = !only_reads && effective.can_change_something();
     let grant = if only_reads { grant.read_only() } else { grant };
@@ -199,10 +202,11 @@ pub async fn of_call(
         wants_anything,
         grant,
         granted,
+        withheld,
         wanted,
         programs: ProgramRights {
             patterns: effective.programs,
-            directories: effective.directories,
+            directories: apart_from(effective.directories, &denied),
             only_reads: promises.read_only,
         },
         services: ServiceRights {
@@ -212,16 +216,39 @@ pub async fn of_call(
     })
 }
 
-/// The grants that are held: none that has anything in common with what a grant denies.
-fn without_denied(given: Vec<GrantRecord>) -> Vec<GrantRecord> {
-    let (denied, mut held): (Vec<_>, Vec<_>) = given
+/// What is withheld, and the grants that are held: of directories the other parts, else none that has anything in common with
+/// what is withheld.
+pub(crate) fn without_withheld(given: Vec<GrantRecord>) -> (Vec<GrantRecord>, Vec<GrantRecord>) {
+    let (withheld, mut held): (Vec<_>, Vec<_>) = given
         .into_iter()
         .partition(|grant| grant.mode == Some(Mode::Deny));
     held.retain(|grant| {
-        let mut denied = denied.iter();
-        !denied.any(|denied| denied.capability.intersect(&grant.capability).is_some())
+        let both = |denied: &GrantRecord| denied.capability.intersect(&grant.capability);
+        let is_directory = matches!(grant.capability, Capability::Directory { .. });
+        !withheld
+            .iter()
+            .filter_map(both)
+            .any(|both| !is_directory || both == grant.capability)
     });
-    held
+    (withheld, held)
+}
+
+/// The directories among capabilities that were granted.
+fn directories_of(grants: &[GrantRecord]) -> Vec<FsRoot> {
+    let capabilities = grants.iter().map(|grant| &grant.capability);
+    capabilities.filter_map(root).collect()
+}
+
+/// What programs see of directories. The sandbox shows directories as a whole: those that hold a denied one lack its rights, too.
+fn apart_from(mut directories: Vec<FsRoot>, denied: &[FsRoot]) -> Vec<FsRoot> {
+    for root in &mut directories {
+        let overlaps =
+            |one: &&FsRoot| one.path.starts_with(&root.path) || root.path.starts_with(&one.path);
+        let denied = denied.iter().filter(overlaps);
+        root.rights = denied.fold(root.rights, |left, one| left.without(one.rights));
+    }
+    directories.retain(|root| root.rights != FsRights::default());
+    directories
 }
 
 /// The grants that do not simply allow, as far as the manifest wants them at all and no plain grant gives the same.
@@ -304,12 +331,13 @@ fn call_grant(
     host: RightsSource<'_>,
     effective: &Effective,
     wanted: &[Capability],
+    denied: &[FsRoot],
 ) -> Result<CallGrant, ToolFailure> {
     let wanted: Vec<FsRoot> = wanted.iter().filter_map(root).collect();
     let granted = &effective.directories;
     let operator = &host.operator.everything;
     // Who holds all that there is gets it without another look at any directory.
-    let is_everything = *granted == host.config.file.roots;
+    let is_everything = *granted == host.config.file.roots && denied.is_empty();
     if is_everything && effective.variables.is_empty() {
         return Ok(CallGrant {
             fs: Arc::clone(operator),
@@ -332,7 +360,10 @@ fn call_grant(
     })?;
     let variable = |name: &String| Some((name.clone(), zeph_config::variable(name)?));
     Ok(CallGrant {
-        fs: Arc::new(fs),
+        fs: Arc::new(match denied {
+            [] => fs,
+            _ => fs.withholding(denied),
+        }),
         limits: effective.raise(host.config.limits),
         variables: effective.variables.iter().filter_map(variable).collect(),
         settings: NO_SETTINGS.into(),

@@ -184,6 +184,38 @@ impl FsPolicy {
         self.with(roots, Arc::clone(&self.wishes))
     }
 
+    /// The same policy without the rights of `denied`, there and below, whatever else gives them. Shares the open handles, and cannot
+    /// fail: where a directory cannot be opened with what is left, nothing is allowed.
+    ///
+    /// Shape: `denied` are absolute and canonical directories with the rights that are taken.
+    #[must_use]
+    pub fn withholding(&self, denied: &[FsRoot]) -> Self {
+        let left = |place: &Path, rights: FsRights| {
+            let of_place = denied.iter().filter(|one| place.starts_with(&one.path));
+            of_place.fold(rights, |left, one| left.without(one.rights))
+        };
+        let narrow = |root: &Root| root.narrowed(left(Path::new(&root.path), root.rights));
+        let mut roots: Vec<Root> = self.roots.iter().map(narrow).collect();
+        for FsRoot { path, .. } in denied {
+            let is_root = roots.iter().any(|root| Path::new(&root.path) == path);
+            let Some(outer) = self.governing(path).filter(|_| !is_root) else {
+                continue;
+            };
+            let inner = FsRoot {
+                path: path.clone(),
+                rights: left(path, self.rights(outer)),
+            };
+            let opened = match inner.rights {
+                NONE => None,
+                _ => run_as(self.user(), || open_root(&self.kernel, &inner).ok())
+                    .ok()
+                    .flatten(),
+            };
+            roots.extend(opened.or_else(|| closed_name(path).map(Root::closed)));
+        }
+        self.with(roots, Arc::clone(&self.wishes))
+    }
+
     /// The same policy with what the rules hide from one call. Shares the open handles, and cannot fail.
     #[must_use]
     pub fn hiding(&self, rulings: &Arc<Rulings>) -> Self {

@@ -30,6 +30,8 @@ pub struct Holding {
     pub grants: Vec<GrantRecord>,
     /// What calls get of it: after manifest and policy.
     pub effective: Vec<Capability>,
+    /// What grants withhold of it, whatever else gives it.
+    pub withheld: Vec<Capability>,
     /// What was not granted of it.
     pub missing: Vec<Capability>,
 }
@@ -37,13 +39,14 @@ pub struct Holding {
 impl Holding {
     /// Whether all of it was granted.
     pub fn is_granted(&self) -> bool {
-        !self.here.is_empty() && self.missing.is_empty()
+        !self.here.is_empty() && self.missing.is_empty() && self.withheld.is_empty()
     }
 
     /// Granted directories of which the policy leaves nothing.
     pub fn is_outside_policy(&self) -> bool {
         let is_directory = matches!(self.want.capability, Capability::Directory { .. });
-        is_directory && !self.grants.is_empty() && self.effective.is_empty()
+        let is_held = !self.grants.is_empty() && self.withheld.is_empty();
+        is_directory && is_held && self.effective.is_empty()
     }
 }
 
@@ -128,11 +131,13 @@ fn held(want: &Want, grants: &[GrantRecord], config: &Config) -> Holding {
         .filter(|grant| is_wanted(&grant.capability, want, config))
         .cloned()
         .collect();
-    let granted: Vec<Capability> = grants
-        .iter()
-        .map(|grant| grant.capability.clone())
-        .collect();
+    let (withheld, held) = rights::without_withheld(grants.clone());
+    let capabilities = |grants: Vec<GrantRecord>| -> Vec<Capability> {
+        grants.into_iter().map(|grant| grant.capability).collect()
+    };
+    let granted = capabilities(held);
     Holding {
+        withheld: capabilities(withheld),
         want: want.clone(),
         effective: flat(effective(&here, &granted, &config.file)),
         missing: missing(&here, &granted),

@@ -520,3 +520,35 @@ fn granted_trees_are_listed_before_wanted_ones_around_them() {
     let expected = ["ws/sub", "ws", "other"].map(Path::new);
     assert_eq!(below.collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn what_is_withheld_of_a_granted_tree_leaves_the_rest() {
+    let tree = tree();
+    let whole = [("ws", "rwcd")];
+    let plugin = |denied: Roots<'_>| {
+        let policy = tree.plugin(&whole, &whole, &[]);
+        Guest::new(policy.withholding(&tree.roots(denied)))
+    };
+    tree.check(
+        &mut plugin(&[("ws/sub", "rwcd")]),
+        &[
+            ("read 0:f", "text", ""),
+            ("read 0:sub/g", NO, "ws read"),
+            ("rename 0:sub/g 0:g", NO, "ws delete"),
+            ("create 0:new x", "ok", ""),
+        ],
+    );
+    tree.check(
+        &mut plugin(&[("ws/sub", "wcd"), ("ws/none", "w"), ("other", "r")]),
+        &[
+            ("read 0:sub/g", "more", ""),
+            ("patch 0:sub/g x", NO, "ws write"),
+            ("mkdir 0:none", NO, "ws create"),
+        ],
+    );
+    tree.check(
+        &mut plugin(&[("ws", "w")]),
+        &[("read 0:f", "text", ""), ("patch 0:f x", NO, "ws write")],
+    );
+    assert_eq!(tree.text("ws/sub/g"), "more");
+}

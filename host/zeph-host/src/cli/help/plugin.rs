@@ -152,7 +152,9 @@ tool definitions, and carried over when a change is approved with `plugin approv
 
 --mode observe grants on trial: calls go on, and `policy report` counts those that hold the grant.
 --mode ask asks before each call that holds it. --mode deny withholds it, even where default
-grants or other grants give it. Of two modes for one capability the newer counts."#
+grants or other grants give it: of a directory the part that is named, and of everything else each
+grant that has a part of it. A program that the plugin runs lacks these rights in all of a granted
+directory. Of two modes for one capability the newer counts."#
 );
 
 /// For the help of `zeph-host plugin revoke`.

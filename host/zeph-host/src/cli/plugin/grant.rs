@@ -353,7 +353,11 @@ async fn carry_out(
     context.notes(&unset(host.config(), &granted));
     context.notes(&closed(host.config(), &granted));
     let mut page = Page::new();
-    page.line(0, &format!("plugin `{name}` was granted"));
+    let head = match options.terms.mode {
+        Some(GrantMode::Deny) => format!("from plugin `{name}` is withheld"),
+        _ => format!("plugin `{name}` was granted"),
+    };
+    page.line(0, &head);
     for grant in &granted {
         page.line(1, &display::grant(grant));
     }

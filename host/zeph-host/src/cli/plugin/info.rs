@@ -276,6 +276,12 @@ fn want(page: &mut Page, held: &Holding) {
             &format!("in force: {}", display::capabilities(&held.effective)),
         );
     }
+    if !held.withheld.is_empty() {
+        page.dim(
+            2,
+            &format!("withheld: {}", display::capabilities(&held.withheld)),
+        );
+    }
     if !held.grants.is_empty() && !held.missing.is_empty() {
         page.dim(
             2,
@@ -354,6 +360,7 @@ fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
             "here": held.here,
             "grants": held.grants.iter().map(display::grant_json).collect::<Value>(),
             "effective": held.effective,
+            "withheld": held.withheld,
             "missing": held.missing,
             "is_granted": held.is_granted(),
         })));
