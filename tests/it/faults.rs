@@ -51,7 +51,10 @@ fn a_limit_on_the_size_of_files_is_told() {
     limited.args(["-c", r#"ulimit -f 10; exec "$0" "$@""#]);
     limited.arg(host.get_program()).args(host.get_args());
     limited.env_clear().current_dir(&product.work);
-    limited.envs(host.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.envs(
+        host.get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     let ran = limited.output().unwrap();
     let said = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.code().is_some_and(|code| code < 128), "{ran:?}");

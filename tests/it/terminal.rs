@@ -370,7 +370,8 @@ fn ctrl_z_stops_the_prompt_and_keeps_the_line() {
 fn what_comes_in_one_piece_is_all_used() {
     let product = Product::new();
     let mut prompt = Prompt::start(&product);
-    prompt.press(b"\x1b[200~bash command=\"echo fir''st\"\rbash command=\"echo sec''ond\"\x1b[201~");
+    prompt
+        .press(b"\x1b[200~bash command=\"echo fir''st\"\rbash command=\"echo sec''ond\"\x1b[201~");
     prompt.press(b"\r");
     prompt.until_all(&["first", "second"]);
     prompt.press(b"ls\x03bash command=\"echo thi''rd\"\r");
