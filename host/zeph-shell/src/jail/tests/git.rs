@@ -1,6 +1,6 @@
 //! Repositories: commits work, and nothing that git runs can be changed.
 
-use zeph_core::git_config::HomeLink;
+use zeph_core::git_config::{HomeLink, HomeLinks};
 
 use super::super::Jail;
 use super::harness::{End, Room};
@@ -155,7 +155,7 @@ fn what_links_of_the_home_lead_to_stays() {
         path: home.join(name),
         name,
     });
-    room.policy.git_user.links = links.into();
+    room.policy.git_user.links = HomeLinks::new(move || links.into());
     let files = "bash/rc nvim/init.lua";
     let end = room.run(&format!(
         "for file in {files} free; do (echo evil >> $file) 2> /dev/null && echo $file; done; \
