@@ -12,8 +12,12 @@ pub(super) const FILES: &[Case] = &[
     ("make a file outside", "echo x > {out}/new"),
     ("make a directory outside", "mkdir -p {out}/new/er"),
     ("delete outside", "find {out} -delete; rm -f {out}/canary"),
-    ("move out", "echo x > x; mv x {out}/x"),
-    ("move over", "echo x > x; mv -f x {out}/canary"),
+    // What is fetched back is not refused beforehand.
+    ("move out", "echo x > x; mv x {out}/x; cp {out}/x x"),
+    (
+        "move over",
+        "echo x > x; mv -f x {out}/canary; cp {out}/canary x",
+    ),
     ("pull in", "mv {out}/canary . && echo ESCAPED"),
     (
         "change rights outside",
@@ -34,7 +38,7 @@ pub(super) const FILES: &[Case] = &[
     ),
     (
         "rename the workspace",
-        "mv {work} {work}2; mv ../work ../moved",
+        "mv {work} {work}2; mv ../work ../moved; cp -r {work}2 ../moved x",
     ),
     (
         "through a link",
