@@ -133,6 +133,13 @@ impl AuthorisationState {
             terms: TrustTerms::default(),
         }
     }
+
+    /// Notes how far the tool is trusted: that is recorded also of a call that is not decided about, because it is wrong or too early.
+    pub(crate) fn note_trust(&mut self, trust: Option<CallTrust>) {
+        if let Some(trust) = trust {
+            self.terms.trust = trust;
+        }
+    }
 }
 
 /// Decides about `call`; asks the store and, where there is one, a person, when the rules alone do not allow it.

@@ -342,10 +342,7 @@ async fn begin<'h>(
         let before = quota.before(&host.store).await;
         asked.calls_made = *before.as_ref().unwrap_or(&0);
         let resolver = resolver(host, &offer, &trust);
-        // Recorded also of a call that is not decided about, because it is wrong or too early.
-        if let Some(tool) = tool {
-            asked.terms.trust = resolver.trust_of(session, tool);
-        }
+        asked.note_trust(tool.map(|tool| resolver.trust_of(session, tool)));
         // 1 parse, 2 resolve
         let of = (frame.clone(), request.clone());
         let resolved = match refused.or(before.err()) {
@@ -364,8 +361,6 @@ async fn begin<'h>(
         let mut draft = draft.clone();
         judged.identify(&mut draft, &offer);
         let observed = note_decision((host, session), &mut draft, &judged, &asked).await;
-        // Of no tool.
-        draft.facts.trust = draft.facts.trust.filter(|_| tool.is_some());
         let once = SingleUseRights {
             quota: quota.to_count(asked.calls_made),
             hold: control.hold.or(session.hold()),
@@ -439,7 +434,8 @@ async fn note_decision(
     draft.correlation_id = session.made_by();
     draft.facts.tokens = session.tokens();
     draft.facts.labels = session.trajectory().passed_labels(draft.call_id);
-    draft.facts.trust = Some(asked.terms.trust.level().label().to_owned());
+    let trust = asked.terms.trust.level();
+    draft.facts.trust = judged.tool.is_some().then(|| trust.label().to_owned());
     draft.facts.asked = (!session.principal().is_operator()).then_some(asked.needs_person);
     let governance = &host.authoriser.governance;
     let decided = governance.decided(session, draft.call_id, &judged.decision);

@@ -79,7 +79,7 @@ impl AllowedCall {
 pub(super) struct Judgement {
     pub(super) decision: Result<Decision<Work>, ToolFailure>,
     /// Its tool; none when there is none of its name.
-    tool: Option<Arc<Tool>>,
+    pub(super) tool: Option<Arc<Tool>>,
     /// What it uses up by beginning.
     pub(super) once: SingleUseRights,
     /// Who agreed to it, when it would not be allowed without.
