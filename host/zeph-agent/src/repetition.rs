@@ -33,7 +33,7 @@ pub(crate) struct SeenCall<'a> {
 }
 
 impl SeenCall<'_> {
-    /// The same for calls that are the same and came to the same.
+    /// A hash of the call and its output: equal for a call that is repeated with the same output.
     fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.tool, self.arguments, self.output).hash(&mut hasher);

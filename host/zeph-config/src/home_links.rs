@@ -203,13 +203,13 @@ mod tests {
     fn a_directory_of_configuration_elsewhere_is_looked_at() {
         let home = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        symlink("/work/nvim", elsewhere.path().join("nvim")).unwrap();
+        symlink("/dotfiles/nvim", elsewhere.path().join("nvim")).unwrap();
         let links = home_links(home.path(), Some(elsewhere.path()));
         assert_eq!(links.len(), 1);
         assert_eq!(links[0].path, elsewhere.path().join("nvim"));
         let within = home.path().join("settings");
         fs::create_dir(&within).unwrap();
-        symlink("/work/nvim", within.join("nvim")).unwrap();
+        symlink("/dotfiles/nvim", within.join("nvim")).unwrap();
         let links = home_links(home.path(), Some(&within));
         assert_eq!(links.len(), 1);
         assert_eq!(links[0].path, within.join("nvim"));

@@ -36,7 +36,7 @@ enum Tools {
 pub(super) struct ToolGlob {
     /// As the key that rules know it by.
     text: String,
-    /// None of a text that is no glob either.
+    /// `None` where the text is not a valid glob: it names one tool then.
     glob: Option<Pattern>,
 }
 

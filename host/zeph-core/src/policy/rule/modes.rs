@@ -14,7 +14,7 @@ impl PolicyRule {
         }
     }
 
-    /// Whether it matches every call of the tools it is for, whoever calls and wherever.
+    /// Whether it matches every call of its tools, by any caller and in any directory.
     fn is_for_every_call(&self) -> bool {
         self.paths.is_empty()
             && self.env.is_empty()
