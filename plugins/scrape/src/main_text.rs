@@ -225,20 +225,34 @@ fn main_html(source: StrTendril, url: &Url) -> Option<StrTendril> {
     Some(readability.parse().ok()?.content)
 }
 
+/// Elements that begin and end a block of their own, where a page has no style, and that the writer of Markdown takes for words of a line.
+const BLOCKS: &str = "address, aside, center, details, dialog, fieldset, figcaption, figure, footer, form, header, hgroup, legend, main, \
+                      nav, search, summary";
+
+/// Stands for `&` in addresses while Markdown is written, which would make `&amp;` of it: whoever follows a link takes it as it stands. No
+/// text holds it, since it stands for no letter.
+const AMPERSAND: char = '\u{fdd0}';
+
 fn markdown(html: StrTendril, links: bool) -> String {
     let document = Document::from(html);
+    document.select(BLOCKS).rename("div");
     // A title is shown when the pointer rests on its element.
     document.select("[title]").remove_attr("title");
     if !links {
         document.select("img, picture").remove();
         document.select("body").strip_elements(&["a"]);
     }
-    document
-        .select("body")
-        .nodes()
-        .first()
-        .map(|body| body.md(None).to_string())
-        .unwrap_or_default()
+    for (selector, attribute) in [("a[href]", "href"), ("img[src]", "src")] {
+        for element in document.select(selector).iter() {
+            let address = element.attr(attribute).unwrap_or_default();
+            if address.contains('&') {
+                element.set_attr(attribute, &address.replace('&', &AMPERSAND.to_string()));
+            }
+        }
+    }
+    let body = document.select("body");
+    let written = body.nodes().first().map(|body| body.md(None));
+    written.map_or_else(String::new, |text| text.replace(AMPERSAND, "&"))
 }
 
 fn plain(mut html: Html, links: bool) -> String {

@@ -4,6 +4,7 @@
 
 use ego_tree::NodeRef;
 use ego_tree::iter::Edge;
+use scraper::node::Element;
 use scraper::{ElementRef, Node};
 
 /// Elements that hold no text for readers.
@@ -14,6 +15,9 @@ const SILENT: [&str; 10] = [
 
 /// Bytes of a cell that is written in one line.
 const CELL_BYTES: usize = 300;
+
+/// Lists inside each other that are still told apart: more would be room that a page chooses.
+const DEPTH_MAX: usize = 8;
 
 /// The text of `element`. What is silent in a page (`script`, `title`) speaks when it is asked for itself.
 pub fn of(element: &ElementRef<'_>) -> String {
@@ -28,7 +32,7 @@ pub fn of(element: &ElementRef<'_>) -> String {
                     silent = Some(node.id());
                 }
                 Node::Element(inner) if is_cell(inner.name()) => page.open_cell(is_short(node)),
-                Node::Element(inner) => page.open(inner.name()),
+                Node::Element(inner) => page.open(inner),
                 Node::Text(text) => page.push(text),
                 _ => {}
             },
@@ -77,8 +81,10 @@ struct Lines {
     gap: Gap,
     /// Elements around that keep white space.
     n_kept: usize,
+    /// The open lists, from outside in: the number of the next item, if they are numbered.
+    lists: Vec<Option<i32>>,
     /// A mark of a list item that waits for its text.
-    is_item: bool,
+    mark: Option<String>,
     /// Cells of the row that ended since the last text.
     n_tabs: usize,
     /// Where the text of the row begins, and that of the cell, if something of them is open.
@@ -89,12 +95,15 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(&mut self, name: &str) {
-        self.widen(gap_of(name));
+    fn open(&mut self, element: &Element) {
+        let name = element.name();
+        self.widen(self.gap_of(name));
         match name {
             "tr" => self.begin_row(),
             "pre" | "textarea" => self.n_kept += 1,
-            "li" => self.is_item = true,
+            "ul" => self.lists.push(None),
+            "ol" => self.lists.push(first_number(element)),
+            "li" => self.mark = Some(self.mark_of(element)),
             "br" => self.widen(Gap::Line),
             _ => {}
         }
@@ -103,12 +112,34 @@ impl Lines {
     fn close(&mut self, name: &str) {
         match name {
             "pre" | "textarea" => self.n_kept = self.n_kept.saturating_sub(1),
-            "li" => self.is_item = false,
+            "ul" | "ol" => drop(self.lists.pop()),
+            "li" => self.mark = None,
             "td" | "th" => return self.close_cell(),
             "tr" => self.begin_row(),
             _ => {}
         }
-        self.widen(gap_of(name));
+        self.widen(self.gap_of(name));
+    }
+
+    /// What stands before and after an element: a list in an item of another one is a part of it.
+    fn gap_of(&self, name: &str) -> Gap {
+        match name {
+            "ul" | "ol" if !self.lists.is_empty() => Gap::Line,
+            _ => gap_of(name),
+        }
+    }
+
+    /// What stands before the text of an item: its number, in a list that is numbered.
+    fn mark_of(&mut self, item: &Element) -> String {
+        let Some(Some(number)) = self.lists.last_mut() else {
+            return "- ".to_owned();
+        };
+        if let Some(own) = item.attr("value").and_then(|value| value.parse().ok()) {
+            *number = own;
+        }
+        let mark = format!("{number}. ");
+        *number = number.saturating_add(1);
+        mark
     }
 
     fn begin_row(&mut self) {
@@ -176,10 +207,26 @@ impl Lines {
             self.text.push('\t');
         }
         self.gap = Gap::None;
-        if std::mem::take(&mut self.is_item) {
-            self.text.push_str("- ");
+        if let Some(mark) = self.mark.take() {
+            if self.text.is_empty() || self.text.ends_with('\n') {
+                let depth = self.lists.len().saturating_sub(1).min(DEPTH_MAX);
+                self.text.extend(std::iter::repeat_n("  ", depth));
+            }
+            self.text.push_str(&mark);
         }
     }
+}
+
+/// The number of the first item of a numbered list; none for one that counts down, whose items would have to be counted first.
+fn first_number(list: &Element) -> Option<i32> {
+    if list.attr("reversed").is_some() {
+        return None;
+    }
+    Some(
+        list.attr("start")
+            .and_then(|start| start.parse().ok())
+            .unwrap_or(1),
+    )
 }
 
 /// What stands before and after an element.
@@ -189,7 +236,8 @@ fn gap_of(name: &str) -> Gap {
         | "dl" | "table" | "figure" | "section" | "article" | "details" | "hr" => Gap::Paragraph,
         "div" | "li" | "dt" | "dd" | "tr" | "caption" | "figcaption" | "summary" | "address"
         | "header" | "footer" | "main" | "nav" | "aside" | "form" | "fieldset" | "legend"
-        | "option" | "body" | "thead" | "tbody" | "tfoot" | "textarea" | "dialog" => Gap::Line,
+        | "option" | "body" | "thead" | "tbody" | "tfoot" | "textarea" | "dialog" | "center"
+        | "hgroup" | "search" => Gap::Line,
         _ => Gap::None,
     }
 }
@@ -268,6 +316,24 @@ mod tests {
             ("<div>one</div><div>two</div>three", "one\ntwo\nthree"),
             ("one<br>two", "one\ntwo"),
             ("<ul><li>one<li><p>two</p></ul>", "- one\n\n- two"),
+            ("<ol><li>one<li>two</ol>", "1. one\n2. two"),
+            (
+                "<ol start=3><li>c<li value=7>g<li>h</ol>",
+                "3. c\n7. g\n8. h",
+            ),
+            (
+                "<ol start=99999999999><li>a</ol><ol reversed><li>b</ol>",
+                "1. a\n\n- b",
+            ),
+            (
+                "<ul><li>x<ol><li>y<ul><li>z</ul></ol><li>w</ul>v",
+                "- x\n  1. y\n    - z\n- w\n\nv",
+            ),
+            (
+                "<table><tr><td>a<td><ol><li>b<li>c</ol></table>",
+                "a\t1. b 2. c",
+            ),
+            ("<center>a</center><hgroup>b</hgroup>c", "a\nb\nc"),
             ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "a\tb\n1\t2"),
             (
                 "<table><tr><th>a<th>b<th>c<tr><td><td><p></p><td>1<tr><td>2<td><td> <tr><td>3<td><td>4</table>",

@@ -260,6 +260,31 @@ fn links_are_kept_on_request() {
 }
 
 #[test]
+fn markdown_keeps_addresses_and_blocks_apart() {
+    for (body, expected) in [
+        (
+            "<a href='/a?b=1&amp;c=2&copy=3'>x</a> &amp;amp; <img alt=i src='/p?q&amp;r'>",
+            "[x](https://example.com/a?b=1&c=2&copy=3) &amp; ![i](https://example.com/p?q&r)",
+        ),
+        (
+            "<details><summary>S</summary>a <b>b</b></details><details><summary>T</summary><p>c</details>",
+            "S\n\na **b**\n\nT\n\nc",
+        ),
+        (
+            "<fieldset><legend>L</legend>f</fieldset><address>d</address>e<center>g</center><hgroup>h</hgroup>",
+            "L\n\nf\n\nd\n\ne\n\ng\n\nh",
+        ),
+    ] {
+        let wish = Wish {
+            markdown: true,
+            links: true,
+            whole: true,
+        };
+        assert_eq!(main_text(body, wish).text, expected, "{body}");
+    }
+}
+
+#[test]
 fn markdown_has_structure() {
     let body = "<h2>Use<a class=headerlink href='#use'>¶</a></h2><p>Run <code>make</code> <b>now</b>:</p><pre><code>make -j2\n  all</code></pre>\
         <ul><li>one<li>two</ul><table><tr><th>a<th>b<tr><td>1<td>2</table><dl><dt>-x<dd>exits<dt>-y<dd>yields</dl>";
