@@ -162,6 +162,8 @@ pub(crate) fn config(options: Option<&EngineOptions>) -> Config {
         // The runtimes of some languages import the async built-ins for plain functions. A component that never waits runs.
         .wasm_component_model_async(true)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20))
+        // For debuggers of other programs: each function of a component would be registered for unwinding when it is loaded.
+        .native_unwind_info(false)
         // Set for both allocators alike, so that one artifact serves both.
         .memory_reservation(4 << 30)
         .memory_may_move(false);

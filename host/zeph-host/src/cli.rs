@@ -209,16 +209,16 @@ fn dispatch(
         CliCommand::Serve(options) => serve::run(&context, &options),
         CliCommand::Acp(options) => acp::run(context, options),
         CliCommand::Wrap(options) => wrap::run(&context, &options),
+        CliCommand::Call(options) => call::run(&context, options),
         command => dispatch_short(&context, command),
     }
 }
 
-/// The commands that soon end. Never inlined, as the others are not: one function would hold the room that all of them need on the stack
-/// for as long as one server runs, some 200 kB of it.
+/// The commands that soon end, but for a call. Never inlined, as the others are not: one function would hold the room that all of them need on
+/// the stack for as long as one server runs, some 200 kB of it, and a call would touch every page of it.
 #[inline(never)]
 fn dispatch_short(context: &Context, command: CliCommand) -> Result<Exit, CliError> {
     match command {
-        CliCommand::Call(options) => call::run(context, options),
         CliCommand::Tools(options) => tools::run(context, options),
         CliCommand::Plugin(options) => plugin::run(context, options),
         CliCommand::Config(options) => config::run(context, options),
@@ -245,6 +245,7 @@ fn dispatch_short(context: &Context, command: CliCommand) -> Result<Exit, CliErr
         CliCommand::Index(options) => index::run(context, &options),
         CliCommand::Selftest(options) => selftest::run(context, options),
         CliCommand::Run(_)
+        | CliCommand::Call(_)
         | CliCommand::Serve(_)
         | CliCommand::Acp(_)
         | CliCommand::Wrap(_)

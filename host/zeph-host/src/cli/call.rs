@@ -35,6 +35,7 @@ const NO_ORIGIN: RequestOrigin = RequestOrigin {
 };
 
 /// Runs the command.
+#[inline(never)]
 pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError> {
     heap::share();
     heap::keep();
