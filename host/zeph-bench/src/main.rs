@@ -88,8 +88,8 @@ fn bench(names: &[OsString], program: Option<PathBuf>) -> Result<()> {
     let picked: Vec<_> = FIGURES.iter().filter(|(name, _)| is_picked(name)).collect();
     if !picked.is_empty() {
         let installed = match program {
-            Some(program) => host::InstalledHost::of(program)?,
-            None => host::InstalledHost::of(handed_out()?)?,
+            Some(program) => host::InstalledHost::of(&program)?,
+            None => host::InstalledHost::of(&handed_out()?)?,
         };
         let bench = Bench {
             installed,
