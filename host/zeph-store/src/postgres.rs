@@ -716,12 +716,15 @@ impl Operations for Transaction {
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
         let audit = audit::sweep(self, past, n_max)?;
         let mut swept = SweepReport {
-            n_grants: grants::sweep(self, past.at_ms, n_max)?,
-            n_approvals: approvals::sweep(self, past.at_ms, n_max)?,
             n_audit: audit.n_removed,
             n_carried: audit.n_carried,
             ..SweepReport::default()
         };
+        if !clock::is_any_past(self, past)? {
+            return Ok(swept);
+        }
+        swept.n_grants = grants::sweep(self, past.at_ms, n_max)?;
+        swept.n_approvals = approvals::sweep(self, past.at_ms, n_max)?;
         if let Some(before_ms) = past.audit_ms {
             observed::sweep(self, before_ms, n_max)?;
         }

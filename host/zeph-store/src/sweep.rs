@@ -20,6 +20,10 @@ const DAY_MS: i64 = 86_400_000;
 /// everything.
 const PAUSE_MS: i64 = 7 * DAY_MS;
 
+/// Uses of a store in this time before now, in milliseconds, say nothing of the time: the clock that they were noted by may be the one that is
+/// ahead.
+pub(crate) const UNKNOWN_MS: i64 = DAY_MS;
+
 /// How long things are kept. Zero means without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
@@ -93,9 +97,9 @@ impl SweepTime {
 }
 
 impl SweepClock {
-    /// Uses of the store after this moment say nothing of the time: the clock that they were noted by may be the one that is ahead.
+    /// Uses of the store after this moment say nothing of the time, see [`UNKNOWN_MS`].
     pub(crate) fn known_upto_ms(&self) -> i64 {
-        self.now_ms.saturating_sub(DAY_MS)
+        self.now_ms.saturating_sub(UNKNOWN_MS)
     }
 }
 

@@ -116,12 +116,13 @@ pub(super) fn sweep(transaction: &Transaction, past: &Past, n_max: u32) -> Outco
     if past.audit_ms.is_none() && past.audit_rows_max.is_none() {
         return Ok(ChainSweep::default());
     }
-    let swept = chain::sweep::sweep(transaction, past, n_max)?;
+    let limits = chain::sweep::limits(transaction, past)?;
+    let swept = chain::sweep::sweep(transaction, &limits, n_max)?;
     if swept.n_removed + swept.n_carried > 0 {
         return Ok(swept);
     }
     Ok(ChainSweep {
-        n_removed: chain::forget::forget(transaction, past, n_max)?,
+        n_removed: chain::forget::forget(transaction, (&limits, past.now_ms), n_max)?,
         n_carried: 0,
     })
 }

@@ -13,6 +13,7 @@ use zeph_core::id::{Pin, PluginId};
 
 use super::audit::pending::{self, PendingCalls};
 use super::chain;
+use super::chain::sweep::FirstOfRows;
 use super::connection::{Connection, Server, Session};
 use super::fault::{Away, Site, Trouble, trouble};
 use super::overflow::pending::{self as outputs, PendingOutputs};
@@ -43,6 +44,9 @@ pub(super) struct Transaction {
     /// The number below which a sweep found no row of this host: what was removed stays in the index until the server has cleaned it up, and is
     /// not passed again and again. A sweep that finds nothing to remove looks at all next time.
     pub(super) oldest_row: Cell<i64>,
+    /// Of the rows of this host that the last sweep looked at when it found none to remove: while they are not past their time, no other
+    /// looks at them again.
+    pub(super) first_left: Cell<Option<FirstOfRows>>,
     /// Where the open transaction is; none where each statement is one.
     open: RefCell<Option<Rc<Session>>>,
     /// What begins it, until that is sent.
@@ -103,6 +107,7 @@ impl Transaction {
             ahead: RefCell::default(),
             group: RefCell::default(),
             oldest_row: Cell::new(i64::MIN),
+            first_left: Cell::new(None),
             open: RefCell::new(None),
             opening: RefCell::new(None),
             is_together: Cell::new(false),

@@ -4,7 +4,7 @@
 //! another host says in its own chain up to where that one is removed, and removes rows and events, a few at a time. A host that comes back
 //! begins a new chain, or says in its own that it goes on from there, and removes the rest itself.
 
-use super::sweep::{bounds, limits};
+use super::sweep::bounds;
 use super::{hold, hosts, newest_event, newest_mark};
 use crate::audit::chain::{ChainMark, EventKind, ForgottenChain};
 use crate::audit::code::hex;
@@ -16,7 +16,6 @@ use crate::operations::Outcome;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::value::get;
 use crate::secrets::audit_keys::AuditKeys;
-use crate::sweep::Past;
 
 /// How long no process of a host has to have run, in milliseconds.
 const GONE_MS: i64 = 86_400_000;
@@ -24,7 +23,7 @@ const GONE_MS: i64 = 86_400_000;
 /// Removes up to `n_max` rows of one host that is gone; says how many rows, and events without a row, went.
 pub(in crate::postgres) fn forget(
     transaction: &Transaction,
-    past: &Past,
+    (limits, now_ms): (&Limits, i64),
     n_max: u32,
 ) -> Outcome<usize> {
     if !transaction.seal().is_set() {
@@ -34,10 +33,9 @@ pub(in crate::postgres) fn forget(
     if n_left > 0 {
         return Ok(n_left);
     }
-    let limits = limits(transaction, past)?;
     for host in hosts(transaction)? {
         if host == transaction.host()
-            || !is_past(transaction, &host, &limits)?
+            || !is_past(transaction, &host, limits)?
             || !is_gone(transaction, &host)?
         {
             continue;
@@ -45,8 +43,8 @@ pub(in crate::postgres) fn forget(
         transaction.hold_chain()?;
         hold(transaction, &host)?;
         // It may have come back, or another host has done it, while this one waited.
-        if is_past(transaction, &host, &limits)? && is_gone(transaction, &host)? {
-            if !announce(transaction, &host, past.now_ms)? {
+        if is_past(transaction, &host, limits)? && is_gone(transaction, &host)? {
+            if !announce(transaction, &host, now_ms)? {
                 return Ok(0);
             }
             return remove_some(transaction, &host, i64::from(n_max));

@@ -17,48 +17,78 @@ use crate::sweep::Past;
 /// Most of the oldest rows that are looked at.
 const N_LOOKED_MAX: i64 = 4_096;
 
+/// The first moment and the first number of some rows.
+pub(in crate::postgres) type FirstOfRows = (i64, i64);
+
 /// Removes up to `n_max` rows of this host that are past their time.
 ///
-/// Limits: as a rule some of the `n_max` oldest rows may go. Only where none of them can, more are looked at.
+/// Limits: as a rule some of the `n_max` oldest rows may go. Only where none of them can, more are looked at, and not again before the first of
+/// those is past its time.
 pub(in crate::postgres) fn sweep(
     transaction: &Transaction,
-    past: &Past,
+    limits: &Limits,
     n_max: u32,
 ) -> Outcome<ChainSweep> {
-    let limits = limits(transaction, past)?;
     for n_looked in [i64::from(n_max), N_LOOKED_MAX] {
-        let (has_chained, has_others) = has_any(transaction, &limits, n_looked)?;
+        if n_looked == N_LOOKED_MAX && is_none_past(transaction, limits) {
+            break;
+        }
+        let Looked {
+            has_chained,
+            has_others,
+            first,
+        } = look(transaction, limits, n_looked)?;
         let mut swept = ChainSweep::default();
         if has_chained || has_others {
             transaction.hold_chain()?;
             let alone = match has_others {
-                true => remove_unchained(transaction, &limits, n_max)?,
+                true => remove_unchained(transaction, limits, n_max)?,
                 false => Vec::new(),
             };
-            swept = remove_chained(transaction, limits, n_max, &alone)?;
+            swept = remove_chained(transaction, *limits, n_max, &alone)?;
             swept.n_removed += alone.len();
         }
         if swept.n_removed + swept.n_carried > 0 {
             return Ok(swept);
+        }
+        if n_looked == N_LOOKED_MAX {
+            transaction.first_left.set(first);
         }
     }
     transaction.oldest_row.set(i64::MIN);
     Ok(ChainSweep::default())
 }
 
+/// Whether the rows that were looked at and left are still not past their time.
+fn is_none_past(transaction: &Transaction, limits: &Limits) -> bool {
+    let (before_ms, upto_seq) = bounds(limits);
+    let first = transaction.first_left.get();
+    first.is_some_and(|(begun_ms, seq)| before_ms <= begun_ms && upto_seq < seq)
+}
+
 /// What is past its time, of the rows of all hosts.
-pub(super) fn limits(transaction: &Transaction, past: &Past) -> Outcome<Limits> {
+pub(in crate::postgres) fn limits(transaction: &Transaction, past: &Past) -> Outcome<Limits> {
     const NEWEST: &str = "SELECT coalesce(max(seq), 0) FROM audit";
     let newest = transaction.query_one(NEWEST, &[])?;
     Ok(Limits::new(past, get(&newest, 0)?))
 }
 
-/// Whether any chained row may go, and any other, among the `n_looked` oldest; notes which of them is the first.
-fn has_any(transaction: &Transaction, limits: &Limits, n_looked: i64) -> Outcome<(bool, bool)> {
+/// What the oldest rows are.
+struct Looked {
+    /// Whether any chained row may go.
+    has_chained: bool,
+    /// Whether any other may go.
+    has_others: bool,
+    /// None where there is no row.
+    first: Option<FirstOfRows>,
+}
+
+/// Looks at the `n_looked` oldest rows; notes which of them is the first.
+fn look(transaction: &Transaction, limits: &Limits, n_looked: i64) -> Outcome<Looked> {
     const SQL: &str = "
         SELECT coalesce(bool_or(chain_n IS NOT NULL) FILTER (WHERE may_go), FALSE),
-            coalesce(bool_or(chain_n IS NULL) FILTER (WHERE may_go), FALSE), min(seq) FROM
-            (SELECT seq, chain_n,
+            coalesce(bool_or(chain_n IS NULL) FILTER (WHERE may_go), FALSE), min(seq), min(begun_at_ms) FROM
+            (SELECT seq, chain_n, begun_at_ms,
                 (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4) AS may_go
              FROM audit WHERE host = $1 AND seq >= $6 ORDER BY seq LIMIT $5) AS oldest";
     let (before_ms, upto_seq) = bounds(limits);
@@ -74,9 +104,13 @@ fn has_any(transaction: &Transaction, limits: &Limits, n_looked: i64) -> Outcome
             &oldest,
         ],
     )?;
-    let first: Option<i64> = get(&row, 2)?;
-    transaction.oldest_row.set(first.unwrap_or(oldest));
-    Ok((get(&row, 0)?, get(&row, 1)?))
+    let (first_seq, first_ms): (Option<i64>, Option<i64>) = (get(&row, 2)?, get(&row, 3)?);
+    transaction.oldest_row.set(first_seq.unwrap_or(oldest));
+    Ok(Looked {
+        has_chained: get(&row, 0)?,
+        has_others: get(&row, 1)?,
+        first: first_ms.zip(first_seq),
+    })
 }
 
 /// Moments and numbers below which rows are past their time, where there are any.

@@ -6,16 +6,21 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use zeph_core::id::ConversationId;
 use zeph_core::policy::{TrustLevel, TrustSubject};
-use zeph_store::{AuditKeyFolder, AuditKeySource, CallBegin, SingleUseRights, Store};
+use zeph_store::{AuditKeyFolder, AuditKeySource, CallBegin, Retention, SingleUseRights, Store};
 
 use crate::database::{Database as _, Postgres};
 use crate::setup::{NOW_MS, begin, open_url, success};
 
 /// A begin and an end of a call: each one to write its row behind the lock of the chain, and one to add its event and to commit.
 const OF_A_CALL: usize = 4;
+
+/// A sweep that finds nothing: what begins it is sent with the newest number, the oldest rows, what its host said of its chain, all hosts, whether
+/// anything else is past its time, and the end. More rows are looked at once.
+const OF_A_SWEEP: usize = 6;
 
 /// What lies between a store and its server: it passes everything on, and counts.
 struct Road {
@@ -123,6 +128,36 @@ async fn the_records_of_a_call_take_four_journeys() {
         assert_eq!(call(&store, Some(version)).await, CallBegin::Recorded);
         assert_eq!(road.n_journeys(), OF_A_CALL, "call {n_calls}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_finds_nothing_takes_six_journeys() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let database = Postgres::fresh();
+    let road = Road::to(&database.schema.url());
+    let store = open_url(&road.url);
+    let folder = tempfile::tempdir().unwrap();
+    let keys = AuditKeySource::Folder(AuditKeyFolder::new(folder.path().join("secrets")));
+    store.begin_chain(&keys, NOW_MS).await.unwrap();
+    let day = Duration::from_hours(24);
+    let retention = Retention {
+        audit: day,
+        ..Retention::of_outputs(day)
+    };
+    assert_eq!(call(&store, None).await, CallBegin::Recorded);
+    // The first one has its statements prepared.
+    assert!(store.sweep(retention, NOW_MS).await.unwrap().is_nothing());
+    for n_sweeps in 1..=3 {
+        road.n_journeys();
+        assert!(store.sweep(retention, NOW_MS).await.unwrap().is_nothing());
+        assert_eq!(road.n_journeys(), OF_A_SWEEP, "sweep {n_sweeps}");
+    }
+    // What was looked at before is found when its time comes.
+    let later_ms = NOW_MS + 2 * 86_400_000;
+    let swept = store.sweep(retention, later_ms).await.unwrap();
+    assert_eq!((swept.n_audit, swept.n_conversations), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
