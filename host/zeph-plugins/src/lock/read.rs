@@ -176,9 +176,21 @@ pub(super) fn lock(text: &str, path: &Path) -> Result<Lock, LockError> {
 }
 
 fn raw(text: &str) -> Result<RawLock, LockProblem> {
-    toml::from_str(text).map_err(|error| LockProblem {
+    let unreadable = |error: toml::de::Error| LockProblem {
         span: error.span().unwrap_or(0..0),
         problem: error.message().to_owned(),
+    };
+    toml::from_str(text).map_err(|error| conflict(text).unwrap_or_else(|| unreadable(error)))
+}
+
+/// Where a merge has left both sides of a conflict, in what cannot be read.
+fn conflict(text: &str) -> Option<LockProblem> {
+    const MARK: &str = "\n<<<<<<< ";
+    let start = text.find(MARK)? + 1;
+    Some(LockProblem {
+        span: start..start,
+        problem: "a merge left a conflict; keep one side, without the lines of `<<<<<<<`, `=======` and `>>>>>>>`"
+            .to_owned(),
     })
 }
 

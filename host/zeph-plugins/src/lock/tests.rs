@@ -437,6 +437,12 @@ fn what_is_not_entirely_right_is_refused_with_its_line() {
             1,
             "unknown field `signed`",
         ),
+        (
+            "[[plugin]]\nname = \"last\"",
+            "<<<<<<< HEAD\n=======\n[[plugin]]\nname = \"last\"\n>>>>>>> other",
+            0,
+            "a merge left a conflict; keep one side",
+        ),
         ("file = ", "files = ", 0, "unknown field `files`"),
         (
             "kind = \"other\"",
