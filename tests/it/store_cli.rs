@@ -107,7 +107,7 @@ fn a_store_that_another_user_copied_stays_its_owners() {
 
 #[test]
 fn doctor_looks_at_the_server_of_the_store() {
-    let Some((product, _)) = on_a_server() else {
+    let Some((product, url)) = on_a_server() else {
         return;
     };
     let store = |args: &[&str]| {
@@ -118,6 +118,13 @@ fn doctor_looks_at_the_server_of_the_store() {
     };
     let sound = store(&["doctor", "--json"]);
     assert_eq!(sound["state"], "ok", "{sound}");
+    // As on a standby: it answers, and no host can start.
+    let url = url.replace("&", "%20-cdefault_transaction_read_only%3Don&");
+    let only_reads = format!("store.url=\"{url}\"");
+    let standby = store(&["--set", &only_reads, "doctor", "--json"]);
+    assert_eq!(standby["state"], "missing", "{standby}");
+    let reason = standby["detail"].as_str().unwrap();
+    assert!(reason.contains("only reads"), "{standby}");
     let port = crate::postgres::free_port();
     let nobody = format!("store.url=\"postgres://zeph:s3cr3t@127.0.0.1:{port}/zeph\"");
     let away = store(&["--set", &nobody, "doctor", "--json"]);

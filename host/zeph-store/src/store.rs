@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::{mpsc, oneshot};
+use zeph_core::id::ConversationId;
 
 use crate::audit::file::AuditFile;
 use crate::changes::Announcer;
@@ -305,6 +306,17 @@ impl Store {
         answer.await.unwrap_or(Err(StoreError::Closed {
             operation: OPERATION,
         }))
+    }
+
+    /// Whether it takes changes: tries one of a conversation that nobody has.
+    ///
+    /// Errors: what the database says, such as [`StoreError::ServerReadOnly`].
+    pub async fn check_changes(&self) -> Result<(), StoreError> {
+        let nobody = ConversationId::new();
+        self.run("change anything", Access::Write, move |operations| {
+            operations.forget_counted(nobody)
+        })
+        .await
     }
 
     /// Runs `work` on the writer thread. It may run twice when a transaction is lost, never in two that both count.

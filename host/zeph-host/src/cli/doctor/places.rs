@@ -12,7 +12,7 @@ use zeph_store::{AuditFile, Location, Store, StoreError};
 
 use super::disk::{self, is_full};
 use super::{CheckState, DoctorCheck};
-use crate::cli::context::Context;
+use crate::cli::context::{self, Context};
 use crate::host;
 
 /// Characters of the longest reason: a path and what the system says of it fit.
@@ -78,14 +78,30 @@ fn hint(error: &host::StartError, otherwise: &'static str) -> &'static str {
     }
 }
 
+fn takes_changes(store: &Store) -> Result<(), StoreError> {
+    // Without a runtime nothing can be asked, and no other command works.
+    let checked = context::block_on(async { Ok(store.check_changes().await) });
+    checked.unwrap_or(Ok(()))
+}
+
 /// The server of the database: whether it answers, and takes changes.
 fn server_of(context: &Context, config: &Config, server: &StoreServer) -> DoctorCheck {
     let name = "database";
     let check = match host::open_store(config) {
         Ok(opened) => {
             context.notes(&opened.notices);
-            let detail = format!("{}: it answers", server.url);
-            DoctorCheck::new("store", name, CheckState::Ok, detail)
+            match takes_changes(&opened.store) {
+                Ok(()) => {
+                    let detail = format!("{}: it answers", server.url);
+                    DoctorCheck::new("store", name, CheckState::Ok, detail)
+                }
+                Err(error) => {
+                    let reason = chain(&error, REASON_CHARS_MAX);
+                    let otherwise = "grant the user in `store.url` the right to change the tables";
+                    DoctorCheck::new("store", name, CheckState::Missing, reason)
+                        .how_to_get(error.hint().unwrap_or(otherwise))
+                }
+            }
         }
         Err(error) => {
             let reason = chain(&error, REASON_CHARS_MAX);
