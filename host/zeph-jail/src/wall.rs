@@ -94,9 +94,10 @@ fn wait_for_plan() -> Option<Plan> {
 }
 
 fn read_plan(mut file: File) -> Option<Plan> {
-    let mut bytes = Vec::new();
     file.rewind().ok()?;
     let limit = PLAN_BYTES_MAX as u64 + 1;
+    let length = file.metadata().map_or(0, |about| about.len().min(limit));
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     file.take(limit).read_to_end(&mut bytes).ok()?;
     Plan::decode(&bytes).ok()
 }

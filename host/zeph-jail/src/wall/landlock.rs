@@ -39,10 +39,10 @@ fn enforce_signals() -> Result<RulesetStatus, RulesetError> {
     Ok(ruleset.create()?.restrict_self()?.ruleset)
 }
 
-/// The places of the rules that are there.
+/// The places of the rules that are there, and what is let through at each.
 ///
 /// Errors: one of them is another object than the host saw.
-fn open(rules: &[Rule]) -> Result<Vec<(PathFd, PathAccess)>, Failure> {
+fn open(rules: &[Rule]) -> Result<Vec<(PathFd, BitFlags<AccessFs>)>, Failure> {
     let mut paths = Vec::with_capacity(rules.len());
     for rule in rules {
         let name = OsStr::from_bytes(&rule.path);
@@ -61,12 +61,19 @@ fn open(rules: &[Rule]) -> Result<Vec<(PathFd, PathAccess)>, Failure> {
                 reason: format!("`{}` was exchanged while the jail was made", name.display()),
             });
         }
-        paths.push((path, rule.access));
+        let access = match rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
+            true => rights(rule.access),
+            false => rights(rule.access) & AccessFs::from_file(NEWEST),
+        };
+        paths.push((path, access));
     }
     Ok(paths)
 }
 
-fn enforce(plan: &Plan, paths: Vec<(PathFd, PathAccess)>) -> Result<RulesetStatus, RulesetError> {
+fn enforce(
+    plan: &Plan,
+    paths: Vec<(PathFd, BitFlags<AccessFs>)>,
+) -> Result<RulesetStatus, RulesetError> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?;
@@ -75,10 +82,6 @@ fn enforce(plan: &Plan, paths: Vec<(PathFd, PathAccess)>) -> Result<RulesetStatu
     }
     let mut created = ruleset.create()?;
     for (path, access) in paths {
-        let access = match is_directory(&path) {
-            true => rights(access),
-            false => rights(access) & AccessFs::from_file(NEWEST),
-        };
         if access.is_empty() {
             continue;
         }
@@ -103,10 +106,4 @@ fn rights(access: PathAccess) -> BitFlags<AccessFs> {
                 | AccessFs::IoctlDev
         }
     }
-}
-
-fn is_directory(path: &PathFd) -> bool {
-    let kind =
-        rustix::fs::fstat(path).map(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode));
-    kind.is_ok_and(|kind| kind.is_dir())
 }

@@ -3,6 +3,8 @@
 
 mod base;
 mod protected;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -279,7 +281,25 @@ fn full_rules(
             .iter()
             .map(|path| rule(path, PathAccess::Write))
     }));
-    rules
+    without_covered(rules)
+}
+
+/// Without rules to read what another one lets be read, since Landlock asks the rules of every directory above: to put each on takes time.
+fn without_covered(rules: Vec<Rule>) -> Vec<Rule> {
+    let lies_in = |path: &[u8], above: &[u8]| {
+        let below = path.strip_prefix(above);
+        below.is_some_and(|below| matches!(below.first(), None | Some(b'/')))
+    };
+    let covers = |other: &Rule, rule: &Rule| match other.access {
+        PathAccess::Write | PathAccess::Private => lies_in(&rule.path, &other.path),
+        PathAccess::Read => lies_in(&rule.path, &other.path) && rule.path != other.path,
+        PathAccess::List | PathAccess::Device => false,
+    };
+    let is_needed = |rule: &&Rule| {
+        let reads = rule.access == PathAccess::Read && rule.object.is_none();
+        !reads || !rules.iter().any(|other| covers(other, rule))
+    };
+    rules.iter().filter(is_needed).cloned().collect()
 }
 
 /// Rules for the jail without namespaces. Nothing can be covered there, so what must be hidden is given no rule, and neither are
