@@ -60,6 +60,13 @@ impl BwrapOptions {
             Mount::Link { path, target } => self.at("--symlink", &[target, path]),
             Mount::File { path, bytes } => self.content("--file", path, bytes)?,
             Mount::FixedFile { path, bytes } => self.content("--ro-bind-data", path, bytes)?,
+            Mount::Copied { path, entries } => {
+                self.words(&["--perms", "0755"]);
+                self.at("--dir", &[path]);
+                for entry in entries.iter() {
+                    self.mount(entry)?;
+                }
+            }
             Mount::Directory(path) => self.at("--dir", &[path]),
             Mount::Devices(path) => self.at("--dev", &[path]),
             Mount::Processes(path) => self.at("--proc", &[path]),

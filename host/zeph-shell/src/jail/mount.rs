@@ -24,6 +24,11 @@ pub(super) enum Mount {
     File { path: PathBuf, bytes: Arc<[u8]> },
     /// A file that cannot be changed, with these bytes.
     FixedFile { path: PathBuf, bytes: Arc<[u8]> },
+    /// A directory of the host at the same path, not to be changed, of which these are all entries.
+    Copied {
+        path: PathBuf,
+        entries: Arc<[Mount]>,
+    },
     /// An empty directory.
     Directory(PathBuf),
     /// The devices every program expects.
@@ -54,6 +59,7 @@ impl Mount {
             | Self::Link { path, .. }
             | Self::File { path, .. }
             | Self::FixedFile { path, .. }
+            | Self::Copied { path, .. }
             | Self::Directory(path)
             | Self::Devices(path)
             | Self::Processes(path)
@@ -69,19 +75,18 @@ impl Mount {
         }
     }
 
-    /// Whether it is made of what is said here alone, in a place that nothing of the host is shown at: then it is the same whatever the
-    /// host has there.
+    /// Whether it is made of what is said here alone: then it is the same whatever the host has there.
     pub(super) fn is_of_its_own(&self) -> bool {
         matches!(
             self,
-            Self::File { .. } | Self::Link { .. } | Self::Directory(_)
+            Self::File { .. } | Self::Link { .. } | Self::Copied { .. } | Self::Directory(_)
         )
     }
 
     /// Where it stands, if it shows what the host has there.
     pub(super) fn of_host(&self) -> Option<&Path> {
         match self {
-            Self::Read(path) | Self::Write(path) => Some(path),
+            Self::Read(path) | Self::Write(path) | Self::Copied { path, .. } => Some(path),
             _ => None,
         }
     }

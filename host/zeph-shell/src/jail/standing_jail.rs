@@ -91,6 +91,8 @@ impl Jail {
         }
         let mounts = File::open(MOUNTS).map_err(JailError::system("read the mounts"))?;
         let granted = self.granted.as_ref().map_err(JailError::clone)?;
+        // The command looks whether they still are what they were.
+        self.system.keep();
         let (view, shape) = as_user(&self.policy, || {
             let roots = granted.now();
             let (_, view) = self.seen_by_me(&roots)?;

@@ -1,10 +1,12 @@
 //! The parts of the host's system a command needs to run: programs, libraries, a short list from `/etc`, devices.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -98,6 +100,11 @@ const SECRETS_ENTRIES_MAX: usize = 5_000;
 /// Files up to so many bytes are copied.
 const COPIED_BYTES_MAX: u64 = 128 * 1024;
 
+/// Directories with at most so many files, of so many bytes together, are copied, too: while a mount is made, all that are there already
+/// are read again.
+const COPIED_ENTRIES_MAX: usize = 3;
+const COPIED_ENTRIES_BYTES_MAX: u64 = 16 * 1024;
+
 /// The mounts of the system, kept for as long as all they were made from is what it was: to look whether it is takes a fraction of the
 /// time that making them takes.
 #[derive(Debug, Default)]
@@ -120,7 +127,16 @@ const MADE_BEFORE: usize = 2;
 #[derive(Debug)]
 struct MadeMounts {
     mounts: Vec<Mount>,
-    sources: Vec<(PathBuf, Option<SourceStamp>)>,
+    sources: Vec<Source>,
+}
+
+/// A path that was looked at, and what stood there.
+#[derive(Debug, PartialEq, Eq)]
+struct Source {
+    path: PathBuf,
+    /// Whether a link at the path was followed.
+    is_followed: bool,
+    stamp: Option<SourceStamp>,
 }
 
 /// What changes when a file or a directory does.
@@ -153,45 +169,55 @@ impl SystemMounts {
         mounts
     }
 
+    /// Keeps what is made from now on: it will be asked for again.
+    pub(super) fn keep(&self) {
+        self.lock().n_made = MADE_BEFORE;
+    }
+
     fn kept(&self) -> Vec<Mount> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |made: &&MadeMounts| {
-            let mut sources = made.sources.iter();
-            sources.all(|(path, stamp)| SourceStamp::of(path) == *stamp)
-        };
+        let mut kept = self.lock();
+        let is_same = |made: &&MadeMounts| made.sources.iter().all(Source::is_same);
         if let Some(made) = kept.made.as_ref().filter(is_same) {
             return made.mounts.clone();
         }
         kept.made = None;
         kept.n_made += 1;
-        if kept.n_made <= MADE_BEFORE {
-            return make();
-        }
         let begun = clock_gettime(ClockId::Realtime);
-        // They are looked at before the mounts are made: what changes meanwhile is another one the next time.
-        let sources = sources(Path::new("/etc"));
-        let mounts = make();
-        let is_old = |(_, stamp): &(PathBuf, Option<SourceStamp>)| {
-            stamp.is_none_or(|stamp| stamp.is_older_than(begun))
-        };
-        if sources.iter().all(is_old) {
-            let mounts = mounts.clone();
-            kept.made = Some(MadeMounts { mounts, sources });
+        let mut look = Look::default();
+        let mounts = make(Path::new("/etc"), &mut look);
+        let is_old = |source: &Source| source.stamp.is_none_or(|stamp| stamp.is_older_than(begun));
+        if kept.n_made > MADE_BEFORE && look.sources.iter().all(is_old) {
+            kept.made = Some(MadeMounts {
+                mounts: mounts.clone(),
+                sources: look.sources,
+            });
         }
         mounts
+    }
+
+    fn lock(&self) -> MutexGuard<'_, KeptMounts> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source {
+    fn is_same(&self) -> bool {
+        let about = match self.is_followed {
+            true => self.path.metadata(),
+            false => self.path.symlink_metadata(),
+        };
+        about.ok().as_ref().map(SourceStamp::of) == self.stamp
     }
 }
 
 impl SourceStamp {
-    /// Of what a path leads to.
-    fn of(path: &Path) -> Option<Self> {
-        let about = path.metadata().ok()?;
-        Some(Self {
+    fn of(about: &Metadata) -> Self {
+        Self {
             device: about.dev(),
             inode: about.ino(),
             bytes: about.len(),
             changed: (about.ctime(), about.ctime_nsec()),
-        })
+        }
     }
 
     /// Whether another change right after `clock` would show.
@@ -202,32 +228,64 @@ impl SourceStamp {
     }
 }
 
-/// Everything the mounts are made from. A name that appears, vanishes or leads elsewhere changes the directory it is in.
-fn sources(etc: &Path) -> Vec<(PathBuf, Option<SourceStamp>)> {
-    let (settings, walked) = settings(etc);
-    let programs = std::iter::once("/").chain(PROGRAMS).map(PathBuf::from);
-    let programs = programs.chain(state());
-    let accounts = ["passwd", "group"].map(|name| etc.join(name));
-    let all = programs.chain(walked).chain(settings).chain(accounts);
-    all.map(|path| {
-        let stamp = SourceStamp::of(&path);
-        (path, stamp)
-    })
-    .collect()
+/// One look at the system, which notes everything it sees before it is read: what changes meanwhile is another one the next time. A name
+/// that appears, vanishes or leads elsewhere changes the directory it is in.
+#[derive(Debug, Default)]
+struct Look {
+    sources: Vec<Source>,
+    /// Each path is looked at once.
+    seen: HashMap<PathBuf, Option<Metadata>>,
+}
+
+impl Look {
+    /// What stands at `path`; a link is not followed.
+    fn at(&mut self, path: &Path) -> Option<Metadata> {
+        if let Some(seen) = self.seen.get(path) {
+            return seen.clone();
+        }
+        let about = path.symlink_metadata().ok();
+        self.note(path, false, about.as_ref());
+        self.seen.insert(path.to_owned(), about.clone());
+        about
+    }
+
+    /// The text that `path` leads to.
+    fn text(&mut self, path: &Path) -> String {
+        self.note(path, true, path.metadata().ok().as_ref());
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    /// The first `n_max` names in a directory, in their order.
+    fn names(&mut self, directory: &Path, n_max: usize) -> Vec<OsString> {
+        self.at(directory);
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let names = entries.take(n_max).map(|entry| entry.file_name());
+        let mut names: Vec<OsString> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn note(&mut self, path: &Path, is_followed: bool, about: Option<&Metadata>) {
+        self.sources.push(Source {
+            path: path.to_owned(),
+            is_followed,
+            stamp: about.map(SourceStamp::of),
+        });
+    }
 }
 
 /// The mounts that are the same in every network.
-fn make() -> Vec<Mount> {
+fn make(etc: &Path, look: &mut Look) -> Vec<Mount> {
     let mut mounts: Vec<Mount> = PROGRAMS
         .iter()
-        .filter_map(|path| as_on_host(Path::new(path)))
+        .filter_map(|path| as_on_host(Path::new(path), look))
         .collect();
-    mounts.extend(state().filter_map(|path| for_everyone(&path)));
+    mounts.extend(state().filter_map(|path| for_everyone(&path, look)));
     mounts.push(Mount::Directory("/etc".into()));
-    let (settings, _) = settings(Path::new("/etc"));
-    mounts.extend(settings.iter().filter_map(|path| setting(path)));
-    mounts.push(made("/etc/passwd", &accounts()));
-    mounts.push(made("/etc/group", &groups()));
+    let settings = settings_of(etc, look);
+    mounts.extend(settings.iter().filter_map(|path| setting(path, look)));
+    mounts.push(made("/etc/passwd", &accounts(etc, look)));
+    mounts.push(made("/etc/group", &groups(etc, look)));
     mounts.push(made("/etc/nsswitch.conf", NAMES));
     mounts.push(made("/etc/hosts", HOSTS));
     mounts
@@ -245,9 +303,8 @@ fn made(path: &str, content: &str) -> Mount {
 }
 
 /// The path as it is on the host: nothing, a link, or a mount.
-fn as_on_host(path: &Path) -> Option<Mount> {
-    let kind = path.symlink_metadata().ok()?.file_type();
-    match kind.is_symlink() {
+fn as_on_host(path: &Path, look: &mut Look) -> Option<Mount> {
+    match look.at(path)?.is_symlink() {
         true => link(path),
         false => Some(Mount::Read(path.to_owned())),
     }
@@ -258,10 +315,46 @@ fn state() -> impl Iterator<Item = PathBuf> {
 }
 
 /// A directory that every user of the machine may read.
-fn for_everyone(path: &Path) -> Option<Mount> {
-    let about = path.symlink_metadata().ok()?;
-    let is_open = about.is_dir() && about.mode() & 0o005 == 0o005;
-    is_open.then(|| Mount::Read(path.to_owned()))
+fn for_everyone(path: &Path, look: &mut Look) -> Option<Mount> {
+    let about = look.at(path)?;
+    is_open(&about).then(|| directory(path, &about, look))
+}
+
+fn is_open(about: &Metadata) -> bool {
+    about.is_dir() && about.mode() & 0o005 == 0o005
+}
+
+/// A directory, with few small files as a copy.
+fn directory(path: &Path, about: &Metadata, look: &mut Look) -> Mount {
+    let path = path.to_owned();
+    match copies(&path, about, look) {
+        Some(entries) => Mount::Copied { path, entries },
+        None => Mount::Read(path),
+    }
+}
+
+/// Copies of all that is in a directory; `None` where they would differ from it, or are too many or too large.
+fn copies(directory: &Path, about: &Metadata, look: &mut Look) -> Option<Arc<[Mount]>> {
+    // Where directories are counted as links, another one lies in it.
+    if !is_open(about) || about.nlink() > 2 {
+        return None;
+    }
+    let names = look.names(directory, COPIED_ENTRIES_MAX + 1);
+    let mut left = COPIED_ENTRIES_BYTES_MAX;
+    let mut entries = Vec::new();
+    for name in &names {
+        let path = directory.join(name);
+        let about = look.at(&path)?;
+        if about.is_symlink() {
+            entries.push(link(&path)?);
+            continue;
+        }
+        let is_plain = about.is_file() && about.mode() & 0o7115 == 0o004;
+        left = left.checked_sub(about.len()).filter(|_| is_plain)?;
+        let bytes = std::fs::read(&path).ok()?.into();
+        entries.push(Mount::File { path, bytes });
+    }
+    (names.len() <= COPIED_ENTRIES_MAX).then(|| entries.into())
 }
 
 /// What lies in the settings of `etc` that commands see and is not for every user of the machine, such as keys of its servers.
@@ -296,52 +389,41 @@ pub(super) fn secrets(etc: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The settings that there are in `etc`, and the directories in which they were looked for.
-pub(super) fn settings(etc: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let named = SETTINGS.iter().map(|name| etc.join(name));
-    let mut found: Vec<PathBuf> = named
-        .filter(|path| path.symlink_metadata().is_ok())
-        .collect();
-    let mut walked = vec![etc.to_owned()];
-    let listed = names(etc);
-    for pattern in TOOLCHAIN_SETTINGS {
-        found.extend(matching(etc, &listed, pattern, &mut walked));
-    }
-    (found, walked)
+/// The settings that there are in `etc`.
+pub(super) fn settings(etc: &Path) -> Vec<PathBuf> {
+    settings_of(etc, &mut Look::default())
 }
 
-/// What there is below `base`, which holds the names `listed`, that fits `pattern`, in which a name can end in `*`. Symbolic links are
-/// not followed: they could lead to anything. Directories that were looked at on the way are `walked`.
-fn matching(
-    base: &Path,
-    listed: &[OsString],
-    pattern: &str,
-    walked: &mut Vec<PathBuf>,
-) -> Vec<PathBuf> {
-    let mut found = vec![base.to_owned()];
-    for (depth, name) in pattern.split('/').enumerate() {
-        let below = |directory: &PathBuf| match (name.strip_suffix('*'), depth) {
-            (None, _) => vec![directory.join(name)],
-            (Some(start), 0) => starting(directory, listed, start),
-            (Some(start), _) => starting(directory, &names(directory), start),
-        };
-        if depth > 0 {
-            walked.extend(found.iter().cloned());
-        }
-        found = found.iter().flat_map(below).collect();
-        found.retain(|path| {
-            path.symlink_metadata()
-                .is_ok_and(|about| !about.is_symlink())
-        });
+fn settings_of(etc: &Path, look: &mut Look) -> Vec<PathBuf> {
+    let named = SETTINGS.iter().map(|name| etc.join(name));
+    let mut found: Vec<PathBuf> = named.filter(|path| look.at(path).is_some()).collect();
+    let listed = look.names(etc, usize::MAX);
+    for pattern in TOOLCHAIN_SETTINGS {
+        found.extend(matching(etc, &listed, pattern, look));
     }
     found
 }
 
-fn names(directory: &Path) -> Vec<OsString> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
-    names.sort();
-    names
+/// What there is below `base`, which holds the names `listed`, that fits `pattern`, in which a name can end in `*`. Symbolic links are
+/// not followed: they could lead to anything.
+fn matching(base: &Path, listed: &[OsString], pattern: &str, look: &mut Look) -> Vec<PathBuf> {
+    let mut found = vec![base.to_owned()];
+    for (depth, name) in pattern.split('/').enumerate() {
+        let mut below = Vec::new();
+        for directory in &found {
+            match (name.strip_suffix('*'), depth) {
+                (None, _) => below.push(directory.join(name)),
+                (Some(start), 0) => below.extend(starting(directory, listed, start)),
+                (Some(start), _) => {
+                    let names = look.names(directory, usize::MAX);
+                    below.extend(starting(directory, &names, start));
+                }
+            }
+        }
+        below.retain(|path| look.at(path).is_some_and(|about| !about.is_symlink()));
+        found = below;
+    }
+    found
 }
 
 fn starting(directory: &Path, names: &[OsString], start: &str) -> Vec<PathBuf> {
@@ -351,10 +433,13 @@ fn starting(directory: &Path, names: &[OsString], start: &str) -> Vec<PathBuf> {
 }
 
 /// The path as it is on the host, small files as a copy.
-fn setting(path: &Path) -> Option<Mount> {
-    let about = path.symlink_metadata().ok()?;
+fn setting(path: &Path, look: &mut Look) -> Option<Mount> {
+    let about = look.at(path)?;
     if about.is_symlink() {
         return link(path);
+    }
+    if about.is_dir() {
+        return Some(directory(path, &about, look));
     }
     let is_small = about.is_file() && about.len() <= COPIED_BYTES_MAX;
     let bytes = is_small.then(|| std::fs::read(path).ok()).flatten();
@@ -378,15 +463,14 @@ fn link(path: &Path) -> Option<Mount> {
 
 /// The accounts a command needs to know: its own, the first one, and the one for everything that is not mapped. Who else has an
 /// account on the machine is nobody's business.
-fn accounts() -> String {
+fn accounts(etc: &Path, look: &mut Look) -> String {
     let me = rustix::process::geteuid().as_raw().to_string();
-    let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    pick(&known, &[&me, "0", "65534"])
+    pick(&look.text(&etc.join("passwd")), &[&me, "0", "65534"])
 }
 
-fn groups() -> String {
+fn groups(etc: &Path, look: &mut Look) -> String {
     let me = rustix::process::getegid().as_raw().to_string();
-    let known = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let known = look.text(&etc.join("group"));
     // Members are names of accounts.
     let mut picked = String::new();
     for line in pick(&known, &[&me, "0", "65534"]).lines() {
@@ -415,13 +499,21 @@ mod tests {
 
     use rustix::time::Timespec;
 
-    use super::{Network, SourceStamp, SystemMounts, make, secrets, settings, sources};
+    use super::{
+        Look, Mount, Network, Source, SourceStamp, SystemMounts, copies, make, secrets, settings,
+    };
+
+    fn made(etc: &Path) -> (Vec<Mount>, Vec<Source>) {
+        let mut look = Look::default();
+        let mounts = make(etc, &mut look);
+        (mounts, look.sources)
+    }
 
     #[test]
     fn mounts_that_are_kept_are_those_that_would_be_made() {
         let system = SystemMounts::default();
         let first = system.now(Network::Loopback);
-        assert!(first.starts_with(&make()));
+        assert!(first.starts_with(&made(Path::new("/etc")).0));
         for _ in 0..3 {
             assert_eq!(system.now(Network::Loopback), first);
         }
@@ -437,12 +529,18 @@ mod tests {
         fs::create_dir_all(etc.join("php/8.2")).unwrap();
         fs::write(etc.join("passwd"), "root:x:0:0").unwrap();
         fs::write(etc.join("timezone"), "Etc/UTC").unwrap();
-        let mut before = sources(etc);
+        fs::create_dir(etc.join("vim")).unwrap();
+        let (_, mut before) = made(etc);
         let mut check = |what: &str| {
-            let now = sources(etc);
-            assert_ne!(now, before, "{what}");
+            assert!(!before.iter().all(Source::is_same), "{what}");
+            let (_, now) = made(etc);
+            assert!(now.iter().all(Source::is_same), "{what}");
             before = now;
         };
+        fs::write(etc.join("vim/vimrc"), "set").unwrap();
+        check("a file in a directory that is copied");
+        fs::write(etc.join("vim/vimrc"), "set all").unwrap();
+        check("the text of such a file");
         fs::create_dir_all(etc.join("php/8.2/cli/conf.d")).unwrap();
         check("a directory of settings two levels below");
         fs::write(etc.join("services"), "").unwrap();
@@ -459,7 +557,7 @@ mod tests {
     #[test]
     fn what_changed_just_now_is_not_kept() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let stamp = SourceStamp::of(file.path()).unwrap();
+        let stamp = SourceStamp::of(&file.path().metadata().unwrap());
         let (tv_sec, tv_nsec) = stamp.changed;
         assert!(!stamp.is_older_than(Timespec { tv_sec, tv_nsec }));
         let later = Timespec {
@@ -467,6 +565,53 @@ mod tests {
             tv_nsec,
         };
         assert!(stamp.is_older_than(later));
+    }
+
+    #[test]
+    fn a_directory_is_copied_where_nothing_of_it_is_lost() {
+        let at = tempfile::tempdir().unwrap();
+        let at = at.path();
+        let file = |path: &Path, mode| {
+            fs::write(path, "text").unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let copied = || {
+            let about = at.symlink_metadata().unwrap();
+            copies(at, &about, &mut Look::default())
+        };
+        let n_copied = || copied().map(|entries| entries.len());
+        fs::set_permissions(at, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(n_copied(), Some(0));
+        file(&at.join("a"), 0o644);
+        std::os::unix::fs::symlink("a", at.join("b")).unwrap();
+        let expect = [
+            Mount::File {
+                path: at.join("a"),
+                bytes: b"text".as_slice().into(),
+            },
+            Mount::Link {
+                path: at.join("b"),
+                target: "a".into(),
+            },
+        ];
+        assert_eq!(copied().as_deref(), Some(expect.as_slice()));
+        for mode in [0o640, 0o600, 0o755, 0o645, 0o4644] {
+            file(&at.join("c"), mode);
+            assert_eq!(n_copied(), None, "{mode:o}");
+        }
+        fs::remove_file(at.join("c")).unwrap();
+        fs::create_dir(at.join("c")).unwrap();
+        assert_eq!(n_copied(), None, "a directory");
+        fs::remove_dir(at.join("c")).unwrap();
+        fs::write(at.join("c"), vec![b'x'; 16 * 1024]).unwrap();
+        assert_eq!(n_copied(), None, "a large file");
+        file(&at.join("c"), 0o644);
+        assert_eq!(n_copied(), Some(3));
+        file(&at.join("d"), 0o644);
+        assert_eq!(n_copied(), None, "many files");
+        fs::remove_file(at.join("d")).unwrap();
+        fs::set_permissions(at, fs::Permissions::from_mode(0o750)).unwrap();
+        assert_eq!(n_copied(), None, "not for everyone");
     }
 
     #[test]
@@ -524,7 +669,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("shadow", etc.join("java-8")).unwrap();
         std::os::unix::fs::symlink("../shadow", etc.join("maven/logging")).unwrap();
-        let (found, _) = settings(etc);
+        let found = settings(etc);
         let found: Vec<_> = found
             .iter()
             .map(|path| path.strip_prefix(etc).unwrap())

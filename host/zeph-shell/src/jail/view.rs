@@ -337,7 +337,7 @@ pub(super) fn alone(
     let etc = Path::new("/etc");
     let made = made.iter().map(|name| etc.join(name));
     // Directories are given above, but for what is hidden in them.
-    let settings = system::settings(etc).0.into_iter();
+    let settings = system::settings(etc).into_iter();
     let settings = settings.filter(|path| !base.visible.contains(path));
     rules.extend(
         made.chain(settings)

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 
-use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 pub(super) const DESCRIPTORS: &str = "/proc/self/fd";
@@ -54,10 +54,10 @@ pub(super) fn fillable_file() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("zeph", flags)?.into())
 }
 
-pub(super) fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
+pub(super) fn fill(file: &File, bytes: &[u8]) -> io::Result<()> {
+    // It is read from its beginning.
+    file.write_all_at(bytes, 0)?;
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
     rustix::fs::fcntl_add_seals(file, seals)?;
-    rustix::fs::seek(file, SeekFrom::Start(0))?;
     Ok(())
 }
