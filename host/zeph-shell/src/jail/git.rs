@@ -315,7 +315,8 @@ pub(super) fn bytes_of(path: &Path, n_max: u64) -> Option<Vec<u8>> {
     if !about.is_file() || about.len() > n_max {
         return None;
     }
-    let mut content = Vec::new();
+    // In one piece, with room to see the end.
+    let mut content = Vec::with_capacity(usize::try_from(about.len()).ok()? + 1);
     file.take(n_max).read_to_end(&mut content).ok()?;
     Some(content)
 }

@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path, writable: &[PathBuf]) -> Option<String> {
     if !about.is_file() || about.len() > BYTES_MAX {
         return None;
     }
-    let mut text = String::new();
+    let mut text = String::with_capacity(usize::try_from(about.len()).ok()? + 1);
     file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
     Some(text)
 }

@@ -1,10 +1,14 @@
 //! What `/proc` tells of processes.
 
 use std::fs;
+use std::io::Read as _;
 
 use rustix::process::Pid;
 
 use super::ProcessStat;
+
+/// More than such a line has: it is read in one piece, as its length is not told.
+const STAT_BYTES: usize = 1024;
 
 pub(super) fn processes() -> Vec<ProcessStat> {
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -20,7 +24,9 @@ pub(super) fn processes() -> Vec<ProcessStat> {
 }
 
 pub(super) fn read_process(pid: Pid) -> Option<ProcessStat> {
-    let line = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    let mut file = fs::File::open(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    let mut line = Vec::with_capacity(STAT_BYTES);
+    file.read_to_end(&mut line).ok()?;
     parse_stat(pid, &line)
 }
 
