@@ -11,7 +11,7 @@ mod file;
 mod filters;
 mod governance;
 mod hooks;
-mod idle;
+pub(crate) mod idle;
 mod indexes;
 mod judge;
 mod nested;
@@ -122,7 +122,7 @@ impl Compiling<'_> {
             let warning = "`tools.enabled`: the configuration of the project turns all tools off";
             self.merged.warnings.push(warning.to_owned());
         }
-        self.warn_of_idle_sections();
+        self.warn_of_idle_keys();
         let data_home = self.surroundings.data_home.as_ref();
 
         Some(Config {

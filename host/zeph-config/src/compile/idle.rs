@@ -1,4 +1,6 @@
-//! Keys that restrict something, and do nothing because the section that they belong to was never enabled.
+//! Keys that do nothing, because what they belong to was never switched on.
+
+use std::collections::BTreeSet;
 
 use toml::Value;
 
@@ -6,48 +8,58 @@ use super::super::merge::MergedValue;
 use super::super::origin::ValueOrigin;
 use super::Compiling;
 
-/// Sections that are off by default: the key that enables one, and what does nothing without it.
-const SECTIONS: [(&str, &[&str]); 6] = [
+/// The switch of a section, by the last word of its key: all other keys of the section need it.
+const SWITCH: &str = "enabled";
+
+/// Switches inside a section, and the keys beside them that need them.
+pub(crate) const INNER: [(&str, &[&str]); 2] = [
     (
-        "tools.scoped.enabled",
+        "tools.shell.transactional",
         &[
-            "tools.scoped.denied_tools",
-            "tools.scoped.allowed_tools",
-            "tools.scoped.constraints",
+            "tools.shell.auto_rollback",
+            "tools.shell.max_snapshot_bytes",
+            "tools.shell.max_undo",
+            "tools.shell.snapshot_required",
+            "tools.shell.transaction_scope",
         ],
     ),
     (
-        "tools.policy.enabled",
-        &["tools.policy.rules", "tools.policy.policy_file"],
-    ),
-    (
-        "tools.authorization.enabled",
-        &["tools.authorization.rules"],
-    ),
-    (
-        "tools.scope.enabled",
-        &["tools.scope.run_as_user", "tools.scope.require_capability"],
-    ),
-    ("tools.dependencies.enabled", &["tools.dependencies.rules"]),
-    (
-        "tools.shell.transactional",
-        &["tools.shell.auto_rollback", "tools.shell.snapshot_required"],
+        "tools.shell.auto_rollback",
+        &["tools.shell.auto_rollback_exit_codes"],
     ),
 ];
 
 impl Compiling<'_> {
-    /// Says which keys of the operator do nothing, unless the operator switched their section off in so many words.
-    pub(super) fn warn_of_idle_sections(&mut self) {
-        let idle = SECTIONS.iter().filter(|(switch, _)| {
-            let entry = self.merged.entries.get(*switch);
-            entry.is_none_or(|entry| !is_of_operator(entry) && entry.value == Value::Boolean(false))
-        });
-        let said = idle.flat_map(|(switch, keys)| {
-            let said = keys.iter().filter_map(|key| self.idle(key));
-            said.map(move |said| format!("{said} has no effect, because `{switch}` is false"))
-        });
-        let said: Vec<String> = said.collect();
+    /// Says which keys of the operator do nothing, unless the operator switched them off in so many words.
+    pub(super) fn warn_of_idle_keys(&mut self) {
+        let mut said = Vec::new();
+        for (switch, keys) in self.switches().into_iter().chain(inner()) {
+            let entry = self.merged.entries.get(&switch);
+            let is_off = entry.is_some_and(|entry| is_built_in(entry) && is_false(&entry.value));
+            let idle = keys
+                .iter()
+                .filter(|_| is_off)
+                .filter_map(|key| self.idle(key));
+            said.extend(
+                idle.map(|key| format!("{key} has no effect, because `{switch}` is false")),
+            );
+        }
         self.merged.warnings.extend(said);
+    }
+
+    /// The switch of each section that has one, with the other keys of that section.
+    fn switches(&self) -> Vec<(String, BTreeSet<String>)> {
+        let names = || self.merged.entries.keys();
+        let switches = names().filter(|name| name.strip_suffix(SWITCH).is_some_and(ends_with_dot));
+        let sections = switches.map(|switch| {
+            let section = switch.strip_suffix(SWITCH).unwrap_or_default();
+            let keys = names().filter_map(|name| {
+                let word = name.strip_prefix(section)?.split('.').next()?;
+                (word != SWITCH).then(|| format!("{section}{word}"))
+            });
+            (switch.clone(), keys.collect())
+        });
+        sections.collect()
     }
 
     /// A key that the operator gave a value, with the place; a table of other keys as a whole.
@@ -62,6 +74,26 @@ impl Compiling<'_> {
         })?;
         Some(format!("`{key}` ({})", entry.said()))
     }
+}
+
+fn inner() -> impl Iterator<Item = (String, BTreeSet<String>)> {
+    INNER.iter().map(|(switch, keys)| {
+        let keys = keys.iter().map(|key| (*key).to_owned());
+        ((*switch).to_owned(), keys.collect())
+    })
+}
+
+fn ends_with_dot(section: &str) -> bool {
+    section.ends_with('.')
+}
+
+fn is_built_in(entry: &MergedValue) -> bool {
+    let mut origins = entry.origins.iter();
+    origins.all(|origin| matches!(origin, ValueOrigin::BuiltIn { .. }))
+}
+
+fn is_false(value: &Value) -> bool {
+    *value == Value::Boolean(false)
 }
 
 /// Whether the operator said it. What projects add to rules counts however the section is set.

@@ -2,6 +2,7 @@
 
 mod sources;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -13,6 +14,8 @@ use zeph_core::policy::{Decision, SessionFacts, authorise};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use super::World;
+use crate::compile::idle::INNER;
+use crate::known;
 
 /// What the rules say of a command (`bash: cargo build`) or of a tool at a path (`read: /etc/passwd`).
 fn decide(world: &World, call: &str) -> &'static str {
@@ -144,7 +147,7 @@ fn permissions_take_the_place_of_the_lists() {
 }
 
 #[test]
-fn rules_of_a_section_that_is_off_are_named() {
+fn keys_of_a_section_that_is_off_are_named() {
     let warnings = |world: World| world.portable(&world.load().unwrap().warnings.join("\n"));
     let table = [
         ("tools.scoped", "denied_tools = [\"bash\"]", "denied_tools"),
@@ -178,6 +181,17 @@ fn rules_of_a_section_that_is_off_are_named() {
             "rules.edit.requires = [\"read\"]",
             "rules",
         ),
+        (
+            "tools.policy",
+            "default_effect = \"allow\"",
+            "default_effect",
+        ),
+        (
+            "tools.scheduler",
+            "time_zone = \"Europe/Berlin\"",
+            "time_zone",
+        ),
+        ("tools.schema_filter", "top_k = 3", "top_k"),
     ];
     for (section, line, key) in table {
         let said = |more: &str| World::new().user(format!("[{section}]\n{line}\n{more}"));
@@ -196,8 +210,48 @@ fn rules_of_a_section_that_is_off_are_named() {
         warnings(shell),
         "`tools.shell.auto_rollback` (USER:1) has no effect, because `tools.shell.transactional` is false"
     );
+    let codes = "[tools.shell]\ntransactional = true\nauto_rollback_exit_codes = [1]\n";
+    assert_eq!(
+        warnings(World::new().user(codes)),
+        "`tools.shell.auto_rollback_exit_codes` (USER:3) has no effect, because `tools.shell.auto_rollback` is false"
+    );
+    let none = World::new().user("tools.overflow.threshold = 9000\n");
+    assert_eq!(
+        warnings(none.project("tools.enabled = false\n")),
+        "`tools.enabled`: the configuration of the project turns all tools off"
+    );
     let of_project = "[[tools.policy.rules]]\neffect = \"deny\"\ntool = \"bash\"\n";
     assert_eq!(warnings(World::new().project(of_project)), "");
+}
+
+/// A new key that is off by default and that others need is found here, unless it is called `enabled`.
+#[test]
+fn every_switch_inside_a_section_names_the_keys_that_need_it() {
+    const ALONE: [&str; 8] = [
+        "tools.compression.goal_aware",
+        "tools.governance.block_risky_patterns",
+        "tools.adversarial_policy.fail_open",
+        "tools.sandbox.allow_network",
+        "tools.sandbox.disabled",
+        "tools.scope.require_capability",
+        "tools.shell.snapshot_required",
+        "tools.summarize_output",
+    ];
+    let off = known::DEFAULTS
+        .iter()
+        .filter(|default| default.value.to_value() == toml::Value::Boolean(false))
+        .map(|default| default.key)
+        .filter(|key| !key.ends_with(".enabled"));
+    let off: BTreeSet<&str> = off.collect();
+    let switches = INNER.iter().map(|(switch, _)| *switch);
+    let known: BTreeSet<&str> = switches.chain(ALONE).collect();
+    assert_eq!(off, known, "INNER, or ALONE where no key needs it");
+    for key in INNER.iter().flat_map(|(_, keys)| *keys) {
+        assert!(
+            known::DEFAULTS.iter().any(|known| known.key == *key),
+            "{key}"
+        );
+    }
 }
 
 #[test]
