@@ -113,6 +113,11 @@ fn each_change_is_built_and_held_to_the_pin() {
     ]);
     assert_eq!(fs::read(&installed).unwrap(), wanting(WANTS));
 
+    let warns = "all:\n\techo 'warning: unused' >&2\n\tcp source dist/made.wasm\n";
+    product.file("made/Makefile", warns);
+    dev.says(&["warning: unused"]);
+    dev.says(&["plugin `made` built in"]);
+
     // Neither what cannot be loaded nor what cannot be built takes its place.
     product.file("made/source", "no component at all");
     dev.says(&["error", "holds no component"]);

@@ -27,7 +27,7 @@ struct Builder {
     /// What has to be there before, and the command that makes it.
     first: Option<(&'static str, &'static [&'static str])>,
     command: &'static [&'static str],
-    /// What is added so that it says on its standard output what it made.
+    /// What is added so that it says on its standard output what it made, and nothing else on its standard error than problems.
     more: &'static [&'static str],
 }
 
@@ -37,7 +37,8 @@ static BUILDERS: [Builder; 4] = [
         marker: "Cargo.toml",
         first: None,
         command: &["cargo", "build", "--release", "--target", TARGET],
-        more: &["--message-format=json-render-diagnostics"],
+        // Quiet: of a build that succeeds, its standard error has nothing but warnings.
+        more: &["--quiet", "--message-format=json-render-diagnostics"],
     },
     Builder {
         marker: "Makefile",
@@ -58,6 +59,15 @@ static BUILDERS: [Builder; 4] = [
         more: &[],
     },
 ];
+
+/// What came of a build.
+#[derive(Debug, Default)]
+pub struct Built {
+    /// The component that was made, when the tool says which.
+    pub component: Option<Artifact>,
+    /// The end of what the tool wrote to its standard error all the same: warnings, as a rule.
+    pub warnings: String,
+}
 
 /// Why nothing was built.
 #[derive(Debug, thiserror::Error)]
@@ -127,11 +137,10 @@ impl Project {
         self.builder.command.join(" ")
     }
 
-    /// Builds it, and says which component was made when the tool does. Dropping the future ends the build with everything it
-    /// started.
+    /// Builds it. Dropping the future ends the build with everything it started.
     ///
     /// Errors: [`BuildError`].
-    pub async fn build(&self) -> Result<Option<Artifact>, BuildError> {
+    pub async fn build(&self) -> Result<Built, BuildError> {
         let Builder {
             first,
             command,
@@ -143,47 +152,49 @@ impl Project {
         {
             self.run(command, &[]).await?;
         }
-        let said = self.run(command, more).await?;
+        let (said, warnings) = self.run(command, more).await?;
         let mut made = cargo::made(&self.folder, &said);
         // Of several, the author has to choose one by name.
-        Ok(made.pop().filter(|_| made.is_empty()))
+        let component = made.pop().filter(|_| made.is_empty());
+        Ok(Built {
+            component,
+            warnings,
+        })
     }
 
-    /// What the tool said on its standard output, apart from the rest when `more` asks for it.
-    async fn run(&self, words: &[&str], more: &[&str]) -> Result<String, BuildError> {
+    /// What the tool wrote to its standard output and to its standard error.
+    async fn run(&self, words: &[&str], more: &[&str]) -> Result<(String, String), BuildError> {
         let command = words.join(" ");
         let cannot_start = |source| BuildError::Start {
             command: command.clone(),
             source,
         };
-        let mut output = tempfile::tempfile().map_err(cannot_start)?;
-        let mut said = match more {
-            [] => output.try_clone(),
-            _ => tempfile::tempfile(),
-        }
-        .map_err(cannot_start)?;
+        let mut said = tempfile::tempfile().map_err(cannot_start)?;
+        let mut problems = tempfile::tempfile().map_err(cannot_start)?;
         let words = [words, more].concat();
-        let running = BuildProcess::start(&words, &self.folder, (&said, &output));
+        let running = BuildProcess::start(&words, &self.folder, (&said, &problems));
         let status = running.map_err(cannot_start)?.end().await;
-        if status.as_ref().is_ok_and(ExitStatus::success) {
-            let unread = |source| BuildError::Output {
-                command: command.clone(),
-                source,
-            };
-            return match more {
-                [] => Ok(String::new()),
-                _ => tail(&mut said, SAID_BYTES_MAX).map_err(unread),
-            };
-        }
         let status = status.map_err(cannot_start)?;
-        match tail(&mut output, OUTPUT_BYTES_MAX) {
-            Ok(output) => Err(BuildError::Failed {
-                command,
-                status,
-                output,
-            }),
-            Err(source) => Err(BuildError::Output { command, source }),
+        let unread = |source| BuildError::Output {
+            command: command.clone(),
+            source,
+        };
+        let problems = tail(&mut problems, OUTPUT_BYTES_MAX).map_err(unread)?;
+        if status.success() {
+            let said = tail(&mut said, SAID_BYTES_MAX).map_err(unread)?;
+            return Ok((said, problems));
         }
+        // What is for a machine says nothing that the other stream does not say for a person.
+        let said = match more {
+            [] => tail(&mut said, OUTPUT_BYTES_MAX).map_err(unread)?,
+            _ => String::new(),
+        };
+        let output = [said, problems].concat();
+        Err(BuildError::Failed {
+            command,
+            status,
+            output,
+        })
     }
 }
 

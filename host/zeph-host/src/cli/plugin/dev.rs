@@ -85,9 +85,13 @@ impl<'a> Dev<'a> {
     /// Builds, tries what was built, and puts it into the folder; says in one line what came of it.
     async fn round(&self) -> Result<String, CliError> {
         let start = Instant::now();
-        let made = self.project.build().await.map_err(failed)?;
+        let built = self.project.build().await.map_err(failed)?;
         let took = duration(start.elapsed());
-        let source = match made {
+        // As the tool wrote them, but for what could drive the terminal.
+        if !built.warnings.is_empty() {
+            out::stderr(&escape(&built.warnings));
+        }
+        let source = match built.component {
             Some(made) => made.into(),
             None => source::component(&self.folder)?,
         };

@@ -70,6 +70,15 @@ async fn a_build_runs_in_the_folder_and_says_why_it_failed() {
     }
 }
 
+#[tokio::test]
+async fn warnings_of_a_build_that_succeeds_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = makefile(dir.path(), "echo ordinary; echo warning: unused >&2");
+    assert_eq!(project.build().await.unwrap().warnings, "warning: unused\n");
+    let project = makefile(dir.path(), "echo ordinary");
+    assert_eq!(project.build().await.unwrap().warnings, "");
+}
+
 /// The recipe holds a pipe open; it reads as ended only when every process of the build is gone.
 #[tokio::test]
 async fn a_build_that_is_given_up_ends_with_all_it_started() {
