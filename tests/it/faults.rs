@@ -402,6 +402,47 @@ fn config_check_fails_where_the_host_would_not_start() {
 }
 
 #[test]
+fn config_check_reports_to_programs_what_it_tells_people() {
+    let product = Product::new();
+    product.file("bad.toml", "[tools]\nenabeld = true\n");
+    product.file(
+        "idle.toml",
+        "[tools.scheduler]\ntime_zone = \"Europe/Berlin\"\n",
+    );
+    let nowhere = "store.path=/proc/x/zeph.db";
+    let none = |report: &Value| report["problems"][0].is_null();
+    for (args, code, place, told) in [
+        (&["--config", "bad.toml"][..], 3, "/problems/0/line", "2"),
+        (
+            &["--config", "bad.toml"],
+            3,
+            "/problems/0/message",
+            "tools.enabeld",
+        ),
+        (
+            &["--set", nowhere],
+            3,
+            "/problems/0/message",
+            "/proc/x/zeph.db",
+        ),
+        (
+            &["--config", "idle.toml"],
+            0,
+            "/warnings/0",
+            "tools.scheduler.enabled",
+        ),
+    ] {
+        let ran = product.run(&[args, &["config", "check", "--json"]].concat());
+        assert_eq!(ran.code, Some(code), "{args:?} {}", ran.stderr);
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(report["ok"], code == 0, "{report}");
+        assert_eq!(none(&report), code == 0, "{report}");
+        let said = report.pointer(place).unwrap().to_string();
+        assert!(said.contains(told), "{args:?} {report}");
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn config_check_reports_a_directory_that_tools_cannot_name() {
     use std::os::unix::ffi::OsStrExt as _;

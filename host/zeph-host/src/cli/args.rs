@@ -51,8 +51,8 @@ pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
 pub(crate) use self::trust::{Trust, TrustCommand};
 pub(crate) use self::wrap::Wrap;
 use super::help::{
-    CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG,
-    SERVE_EXAMPLES, SERVE_LONG, TOP_EXAMPLES, TOP_LONG,
+    CALL_EXAMPLES, CALL_LONG, CONFIG_EXAMPLES, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES,
+    SELFTEST_LONG, SERVE_EXAMPLES, SERVE_LONG, TOP_EXAMPLES, TOP_LONG,
 };
 
 /// Runs the tools of LLM agents as sandboxed WebAssembly components.
@@ -386,7 +386,7 @@ pub(crate) struct Json {
 #[derive(Debug, ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  zeph-host config show --origin\n  zeph-host config check .zeph/config.toml\n  zeph-host config schema >schema.json"
+    after_help = CONFIG_EXAMPLES
 )]
 pub(crate) struct Config {
     #[command(subcommand)]
@@ -407,6 +407,8 @@ pub(crate) enum ConfigCommand {
         /// The file
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
+        #[command(flatten)]
+        json: Json,
     },
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
 use zeph_config::{Config, Setting, StoreLocation};
 use zeph_plugins::rights::OperatorPolicy;
 use zeph_store::ServerUrl;
@@ -26,15 +27,9 @@ pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError>
         None => show(context, options.show),
         Some(ConfigCommand::Show(options)) => show(context, options),
         Some(ConfigCommand::Schema) => out::data(zeph_config::SCHEMA),
-        Some(ConfigCommand::Check { file: None }) => {
-            let config = context.load()?.config;
-            check_store(&config)?;
-            check_machine(context, &config)?;
-            check_names(context, &config)?;
-            all_right(context, "the configuration");
-            Ok(())
+        Some(ConfigCommand::Check { file, json }) => {
+            return check(context, file.as_deref(), json.json);
         }
-        Some(ConfigCommand::Check { file: Some(file) }) => check(context, &file),
     }?;
     Ok(Exit::Success)
 }
@@ -86,36 +81,73 @@ fn origins(setting: &Setting) -> String {
     origins.join(", ")
 }
 
-fn check(context: &Context, file: &Path) -> Result<(), CliError> {
-    let loaded = Config::check_file(&context.surroundings, file)?;
-    check_store(&loaded.config)?;
-    context.notes(&loaded.warnings);
-    all_right(context, &format!("`{}`", file.display()));
-    Ok(())
+/// One file, or what is in effect with what a start would find on this machine.
+fn check(context: &Context, file: Option<&Path>, json: bool) -> Result<Exit, CliError> {
+    let loaded = match file {
+        None => Config::load(&context.surroundings, &context.flags),
+        Some(file) => Config::check_file(&context.surroundings, file),
+    };
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        errors if json => {
+            out::json(&policy::as_json(&errors))?;
+            return Ok(Exit::Start);
+        }
+        Err(errors) => return Err(errors.into()),
+    };
+    let mut warnings = loaded.warnings;
+    let config = &loaded.config;
+    let problem = match file {
+        None => check_start(context, config, &mut warnings),
+        Some(_) => check_store(config),
+    }
+    .err();
+    if json {
+        let problems = problem.iter().map(|problem| {
+            let message = problem.problems.join("; ");
+            json!({ "origin": null, "line": null, "column": null, "message": message })
+        });
+        let problems: Vec<Value> = problems.collect();
+        let ok = problems.is_empty();
+        out::json(&json!({ "ok": ok, "problems": problems, "warnings": warnings }))?;
+        return Ok(problem.map_or(Exit::Success, |problem| problem.exit()));
+    }
+    context.notes(&warnings);
+    if let Some(problem) = problem {
+        return Err(problem);
+    }
+    if !context.quiet {
+        let what = match file {
+            None => "the configuration".to_owned(),
+            Some(file) => format!("`{}`", file.display()),
+        };
+        out::remark(&format!("{what} is all right"));
+    }
+    Ok(Exit::Success)
 }
 
 /// What a start would find on this machine, as far as that shows without changing anything.
 ///
-/// Errors: what keeps a host from starting. What it does without is noted.
-fn check_machine(context: &Context, config: &Config) -> Result<(), CliError> {
+/// Errors: what keeps a host from starting. What it does without is added to `warnings`; and servers whose tools one rule may cover, and
+/// rules and lists that name tools which are not there. The last only where there are such: what tools there are is known once plugins
+/// are read.
+fn check_start(
+    context: &Context,
+    config: &Config,
+    warnings: &mut Vec<String>,
+) -> Result<(), CliError> {
+    check_store(config)?;
     user::check(config).map_err(|error| CliError::start(error.to_string()))?;
     if let Some((problem, hint)) = doctor::unwritable(config) {
         return Err(CliError::start(problem).hint(hint));
     }
     OperatorPolicy::new(config).map_err(StartError::Files)?;
     host::check_shared_keys(config)?;
-    context.notes(&doctor::unusable(config));
-    let (_, notices) = Filtering::new(config);
-    context.notes(&notices);
-    Ok(())
-}
-
-/// Notes servers whose tools one rule may cover, and rules and lists that name tools which are not there. Only where there are such: what
-/// tools there are is known once plugins are read.
-fn check_names(context: &Context, config: &Config) -> Result<(), CliError> {
-    context.notes(&named_tools::shared_names(&config.mcp_servers));
+    warnings.extend(doctor::unusable(config));
+    warnings.extend(Filtering::new(config).1);
+    warnings.extend(named_tools::shared_names(&config.mcp_servers));
     if named_tools::names_any(config) {
-        context.notes(&policy::idle_rules(context, config)?);
+        warnings.extend(policy::idle_rules(context, config)?);
     }
     Ok(())
 }
@@ -126,12 +158,6 @@ fn check_store(config: &Config) -> Result<(), CliError> {
         server.url.text().parse::<ServerUrl>()?;
     }
     Ok(())
-}
-
-fn all_right(context: &Context, what: &str) {
-    if !context.quiet {
-        out::remark(&format!("{what} is all right"));
-    }
 }
 
 #[cfg(test)]

@@ -118,6 +118,21 @@ macro_rules! selftest_examples {
     };
 }
 
+/// For the help of `zeph-host config`.
+pub(super) const CONFIG_EXAMPLES: &str = r#"Examples:
+  zeph-host config show --origin
+  zeph-host config check                     the configuration in effect, and this machine
+  zeph-host config check .zeph/config.toml   one file
+  zeph-host config schema >schema.json
+
+JSON of show:  a list of {"key", "value", "origins"}
+JSON of check: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]};
+               `origin` is null for what this machine lacks
+
+Exit codes of check:
+  0  a host would start
+  3  the configuration has mistakes, or a host would not start with it on this machine"#;
+
 /// For `-h` of `zeph-host selftest`.
 pub(super) const SELFTEST_EXAMPLES: &str = selftest_examples!();
 

@@ -110,7 +110,8 @@ fn is_rules(path: &Path) -> bool {
     }
 }
 
-fn as_json(checked: &Result<LoadedConfig, ConfigErrors>) -> serde_json::Value {
+/// What was found, for programs; `config check` says it in the same form.
+pub(super) fn as_json(checked: &Result<LoadedConfig, ConfigErrors>) -> serde_json::Value {
     match checked {
         Ok(loaded) => json!({ "ok": true, "problems": [], "warnings": loaded.warnings }),
         Err(errors) => {

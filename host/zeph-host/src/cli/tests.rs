@@ -102,6 +102,7 @@ fn command_lines_that_are_understood() {
         "config show --origin --json",
         "config check",
         "config check f.toml",
+        "config check f.toml --json",
         "audit",
         "audit -n 3 -f",
         "audit tail -n 3",
