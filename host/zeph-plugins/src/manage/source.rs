@@ -61,7 +61,9 @@ pub fn component(from: &Path) -> Result<ComponentSource, ManageError> {
     let made = cargo.into_iter().flatten().map(ComponentSource::from);
     let mut built: Vec<ComponentSource> = made.filter(|made| is_component(&made.file)).collect();
     for place in places {
-        let found = components_in(&from.join(place)).map_err(cannot_read)?;
+        // Without `.`, for messages.
+        let place = from.join(place).components().collect::<PathBuf>();
+        let found = components_in(&place).map_err(cannot_read)?;
         built.extend(found.into_iter().map(ComponentSource::of));
     }
     match built.as_slice() {

@@ -409,7 +409,7 @@ fn as_page(addition: &Addition, standing: &PluginStanding, command: Option<&str>
         page.dim(2, &format!("it says: {}", want.reason));
     }
     if let Some(command) = command {
-        page.line(0, "what it was not granted of that would be granted with");
+        page.line(0, "to grant what it requests and does not have:");
         page.line(1, command);
     }
     page

@@ -95,7 +95,7 @@ fn page(standing: &PluginStanding, yanked: Option<&str>) -> Page {
     let Some(good) = &standing.good else {
         return page;
     };
-    page.field("is", Some(&good.pin.wasm.to_string()));
+    page.field("digest", Some(&good.pin.wasm.to_string()));
     if let Some(signature) = &standing.signature {
         page.field("signed by", Some(&verify::signature_text(signature)));
     }

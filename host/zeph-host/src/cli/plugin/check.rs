@@ -80,7 +80,7 @@ fn as_page(file: &Path, checked: &Checked) -> Page {
     let mut page = Page::new();
     page.field("file", Some(&file.to_string_lossy()));
     page.field("size", Some(&display::size(checked.n_bytes as u64)));
-    page.field("is", Some(&checked.digest.to_string()));
+    page.field("digest", Some(&checked.digest.to_string()));
     if let Some(inspection) = &checked.inspection {
         facts(&mut page, inspection);
         wants(&mut page, checked);

@@ -155,7 +155,7 @@ fn print(
     let mut page = Page::new();
     page.field("secret key", Some(&secret.to_string_lossy()));
     page.field("public key", Some(&public.to_string_lossy()));
-    page.field("is", Some(&key.public().to_string()));
+    page.field("key", Some(&key.public().to_string()));
     page.head("TO ACCEPT WHAT IT SIGNS, IN THE CONFIGURATION");
     page.line(1, "[[plugins.trust.signers]]");
     page.line(1, "name = \"NAME\"");
