@@ -25,10 +25,10 @@ Commands:
   test [ARGS…]             Run every test; ARGS go to the test runner and leave the doc tests out
   bench [NAME…]            Measure the published figures, of the program that `dist` packs; NAMEs pick some of them,
                            `--program FILE` another program
-  dist [FOLDER]            Make all that is handed out: a static program, packages for Debian, npm and PyPI, the root of a
-                           container, crates, lists of contents, checksums. --check makes it twice and compares;
-                           --program FILE packs a program that is there
-  package [FOLDER]         Make the crates only, with the components compiled inside
+  dist [FOLDER]            Build the release: a static program, packages for Debian, npm and PyPI, a container image,
+                           crates, bills of materials, checksums. --check builds it twice and compares;
+                           --program FILE packages an existing program
+  package [FOLDER]         Build the crates only, with the compiled components inside
   ci                       Format check, licences, clippy, a check for macOS and every test: what .ci/run calls
 
 Every command first adds the wasm32-wasip2 target when it is missing, and installs bubblewrap when apt and root
