@@ -9,19 +9,25 @@ pub mod filter;
 #[cfg(target_os = "linux")]
 pub mod watch;
 
-/// The exit code of the inner stage when the command never ran. A command may end with the same code: the status pipe, which
+/// The exit code of the inner stage when the command never ran. A command may end with the same code: the status channel, which
 /// no command can write to, is what tells.
 pub const REFUSED: i32 = 97;
 
-/// How the reason begins on the status pipe when the walls stood and the command could not be started: it, or the interpreter that it
+/// How the reason begins on the status channel when the walls stood and the command could not be started: it, or the interpreter that it
 /// names, is not there.
 pub const NOT_STARTED: &str = "starting the command";
 
-/// What the inner stage writes to the status pipe when every wall stands, just before it becomes the command.
+/// What the inner stage writes to the status channel when every wall stands, just before it becomes the command.
 pub const READY: u8 = b'.';
 
-/// What the inner stage writes to the status pipe, where it stayed behind, when nothing of the run is left.
+/// What the inner stage writes to the status channel, where it stayed behind, when nothing of the run is left.
 pub const WHOLE: u8 = b'!';
+
+/// What the inner stage writes to the status channel with the descriptors of the places that only the command has.
+pub const PLACES: u8 = b'#';
+
+/// Most of these places.
+pub const PLACES_MAX: usize = 4;
 
 /// The first argument with which the program makes the network of a session and holds it until its standard input ends.
 pub const HOLD_NETWORK: &str = "hold-network";

@@ -1,7 +1,7 @@
 //! The inner stage of the jail. It runs inside the namespaces, closes the last doors behind itself, and becomes the command.
 //!
 //! One straight line, each step of which either holds or ends the run: nothing is tried and then done without. It says how
-//! that went on the status pipe. Its argument is the number of the descriptor its plan is read from; a second one is that of a pipe
+//! that went on the status channel. Its argument is the number of the descriptor its plan is read from; a second one is that of a pipe
 //! on which it waits first, when the jail is made ahead of its command.
 //!
 //! With other words it prepares what stands around that: the network of a session (`network`).

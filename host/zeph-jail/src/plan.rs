@@ -26,6 +26,8 @@ pub struct Plan {
     pub limits: Vec<(u32, u64)>,
     /// Places that must be what the host saw there; the mounts were made by path, and a path can be changed.
     pub checks: Vec<MountCheck>,
+    /// Directories that only the command has, at most [`PLACES_MAX`](crate::PLACES_MAX): the host is handed their descriptors, in this order.
+    pub places: Vec<Vec<u8>>,
     /// Where the command starts; empty: where this program was started.
     pub directory: Vec<u8>,
     /// What Landlock lets through; everything else is refused.
@@ -171,6 +173,7 @@ impl Plan {
             bytes.extend_from_slice(&check.inode.to_le_bytes());
             number(bytes, check.mount as u32);
         });
+        list(&mut bytes, &self.places, |bytes, one| text(bytes, one));
         text(&mut bytes, &self.directory);
         list(&mut bytes, &self.rules, |bytes, rule| {
             number(bytes, rule.access as u32);
@@ -228,6 +231,7 @@ impl Plan {
             cgroups: input.list(Input::descriptor)?,
             limits: input.list(|input| Ok((input.number()?, input.long()?)))?,
             checks: input.list(Input::check)?,
+            places: input.list(Input::text)?,
             directory: input.text()?,
             rules: input.list(Input::rule)?,
             files: input.list(|input| Ok((input.descriptor()?, input.descriptor()?)))?,

@@ -6,6 +6,7 @@ mod guard;
 mod landlock;
 mod made;
 mod outlet;
+mod places;
 mod process;
 mod watch;
 
@@ -64,6 +65,7 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<Vec<Vec<u8>>, Failure> {
     process::give_up_privileges()?;
     process::limit_resources(&plan.limits)?;
     check::all_places(&plan.checks)?;
+    places::hand_over(&plan.places, status).map_err(failed("handing over places"))?;
     process::enter(&plan.directory).map_err(failed("entering the directory"))?;
     let mut told = match &plan.outlet {
         Some(outlet) => outlet::open(outlet).map_err(failed("opening the way out"))?,

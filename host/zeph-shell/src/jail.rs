@@ -41,6 +41,7 @@ mod network;
 mod new_repositories;
 mod news;
 mod outlet;
+mod own_places;
 mod path_rules;
 mod place;
 mod place_state;

@@ -15,6 +15,7 @@ fn sample() -> Plan {
             inode: 7,
             mount: MountMode::ReadOnly,
         }],
+        places: vec![b"/tmp".to_vec()],
         directory: b"/w".to_vec(),
         rules: vec![
             Rule {

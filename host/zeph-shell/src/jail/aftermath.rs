@@ -21,6 +21,7 @@ use super::host_writes::RunMark;
 use super::mount::within_any;
 use super::names::Names;
 use super::new_repositories::{self, Extent, Loose};
+use super::own_places::{self, OwnPlaceKind, OwnPlaces};
 use super::place::{Before, PlaceWatch};
 use super::place_state::{self, PlaceState};
 use super::rebase::{self, RebaseStep};
@@ -96,6 +97,23 @@ impl Aftermath {
         self.command = command;
         let found = self.command.as_mut().and_then(|mark| mark.found.take());
         self.findings.extend(found);
+    }
+
+    /// What is said of `left`, which the command left in places of its own.
+    pub(super) fn left_behind(
+        &self,
+        own: &OwnPlaces,
+        left: Vec<PathBuf>,
+        command: &str,
+    ) -> Option<AftermathFinding> {
+        let lost = left.into_iter().filter(|path| match own.kind(path) {
+            OwnPlaceKind::Beside => true,
+            OwnPlaceKind::Settings => self.told.is_new(path),
+            // What is used again by the command was meant for it alone.
+            OwnPlaceKind::Temporary if own_places::is_named_once(path, command) => true,
+            OwnPlaceKind::Temporary => self.told.is_first_temporary(),
+        });
+        own_places::finding(&lost.collect::<Vec<_>>())
     }
 
     /// Looks at every place. Findings name what was done.

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::aftermath::Aftermath;
 use super::cgroup::Cgroup;
 use super::explain::RunWalls;
+use super::own_places::OwnPlaces;
 use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
 use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, search, seatbelt, view};
@@ -71,6 +72,7 @@ pub(super) fn prepare(
             whole: Whole::Unknown,
             group: Cgroup::default(),
             opened: None,
+            own: OwnPlaces::default(),
             aftermath: Aftermath::new(view, &survey, &jail.told),
             user: None,
             scratch: Some(scratch),

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::aftermath::Aftermath;
 use super::cgroup::Cgroup;
 use super::explain::RunWalls;
+use super::own_places::OwnPlaces;
 use super::policy::{JailPolicy, Network};
 use super::run_setup::{StageReport, Whole};
 use super::{Guard, JailError, JailLabel, Job, PreparedRun, search};
@@ -79,6 +80,7 @@ pub(super) fn prepare(
             group: Cgroup::default(),
             aftermath: Aftermath::default(),
             opened: None,
+            own: OwnPlaces::default(),
             user: policy.user.clone(),
             scratch: None,
             walls: RunWalls::default(),

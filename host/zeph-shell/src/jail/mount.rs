@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Bytes of a directory that is empty for good.
+pub(super) const NOTHING: u64 = 4096;
+
 /// One step of building the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mount {
@@ -81,6 +84,19 @@ impl Mount {
             self,
             Self::File { .. } | Self::Link { .. } | Self::Copied { .. } | Self::Directory(_)
         )
+    }
+
+    /// Where it stands, if it is a directory in memory that can be filled.
+    pub(super) fn filled(&self) -> Option<&Path> {
+        match self {
+            Self::Memory { path, bytes, .. } if *bytes != NOTHING => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether it only changes what stands already.
+    pub(super) fn is_fixed(&self) -> bool {
+        matches!(self, Self::Fixed(_))
     }
 
     /// Where it stands, if it shows what the host has there.

@@ -20,7 +20,7 @@ use super::{Jail, JailError};
 use crate::environment;
 
 #[cfg_attr(target_vendor = "apple", path = "outlet/channel_apple.rs")]
-mod channel;
+pub(super) mod channel;
 
 /// Serves the ways out of commands. The host implements it; whether a host may be reached is decided there.
 pub trait Outlets: Debug + Send + Sync {

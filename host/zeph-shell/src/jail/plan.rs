@@ -1,13 +1,13 @@
 //! The jails of Linux: a job and a view made into a process that is ready to be started, with namespaces or without.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::pipe::PipeFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::Resource;
 use tempfile::TempDir;
 use zeph_jail::filter::{self, Family, Reachable, Sockets};
@@ -17,6 +17,7 @@ use super::aftermath::Aftermath;
 use super::bubblewrap::BwrapOptions;
 use super::cgroup::Cgroup;
 use super::explain::RunWalls;
+use super::own_places::OwnPlaces;
 use super::policy::{JailLimits, JailPolicy, Network};
 use super::private::OpenWatch;
 use super::roots::Roots;
@@ -139,7 +140,9 @@ fn full(
         outlet: opened.told,
         watch: begin_to_watch(jail, judge, &mut inherited)?,
     };
-    let plan = make(jail, &job, &view, about, &ends.numbers);
+    let own = own_places(&view, &job);
+    let mut plan = make(jail, &job, &view, about, &ends.numbers);
+    plan.places = own.paths();
     let plan = memory::sealed("plan", &plan.encode())?;
     let outer = outer(&jail.policy, &view, &[plan.as_raw_fd()])?;
     inherited.extend(outer.inherited);
@@ -156,6 +159,7 @@ fn full(
             whole: Whole::ByTheKernel,
             group: ends.group,
             opened: jail.watch_found(survey)?,
+            own,
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: None,
@@ -163,6 +167,12 @@ fn full(
             outlet: opened.served,
         },
     })
+}
+
+/// The places that `job` has to itself in a view with mounts.
+pub(super) fn own_places(view: &View, job: &Job<'_>) -> OwnPlaces {
+    let made = job.made.as_ref().map(|made| OsStr::from_bytes(&made.path));
+    OwnPlaces::of(view).with(made.map(Path::new))
 }
 
 /// The outer stage: bubblewrap, which makes a view and starts the inner stage in it.
@@ -279,6 +289,7 @@ fn alone(
             whole: Whole::ByTheInnerStage,
             group: ends.group,
             opened: jail.watch_found(survey)?,
+            own: OwnPlaces::of_scratch(scratch.path()),
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: Some(scratch),
@@ -352,8 +363,10 @@ impl Ends {
     ///
     /// Errors: `JailError::System`.
     pub(super) fn new(jail: &Jail, files: Vec<(OwnedFd, RawFd)>) -> Result<Self, JailError> {
-        let (status, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
-            .map_err(|error| JailError::system("make a pipe")(error.into()))?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (status, writer) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+                .map_err(|error| JailError::system("make a pair of sockets")(error.into()))?;
         let mut group = group(jail.policy.limits)?;
         let (outlet, of_inner) = jail.outlet_ends()?.unzip();
         let mut inherited = group.take_entrances();
@@ -415,6 +428,7 @@ pub(super) fn make(
         cgroups: numbers.cgroups.clone(),
         limits: resources(jail.policy.limits, stage),
         checks: view.checks.clone(),
+        places: Vec::new(),
         directory: directory.as_os_str().as_bytes().to_vec(),
         rules: view.rules.clone(),
         files: numbers.of_job(job),

@@ -12,6 +12,8 @@ use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
 use super::command_note::CommandMark;
 use super::explain::RunWalls;
+use super::outlet::channel;
+use super::own_places::OwnPlaces;
 use super::private::OpenWatch;
 use super::{JailLabel, OpenOutlet};
 
@@ -53,6 +55,8 @@ pub struct Guard {
     pub(super) whole: Whole,
     pub(super) group: Cgroup,
     pub(super) aftermath: Aftermath,
+    /// What only it had.
+    pub(super) own: OwnPlaces,
     /// Hears of private files that are opened.
     pub(super) opened: Option<OpenWatch>,
     /// Whose rights the run had, with which it is looked at.
@@ -71,6 +75,9 @@ pub(super) struct StageReport {
     /// Never blocks.
     status: Option<OwnedFd>,
     bytes: Vec<u8>,
+    /// The directories that only the command has, as far as they were handed over.
+    places: Vec<OwnedFd>,
+    is_closed: bool,
 }
 
 /// Who makes sure that nothing of a run is left.
@@ -88,25 +95,28 @@ impl StageReport {
     pub(super) fn on(status: OwnedFd) -> Self {
         Self {
             status: Some(status),
-            bytes: Vec::new(),
+            ..Self::default()
         }
     }
 
-    /// Of an inner stage that has told that every wall stands.
-    pub(super) fn ready(status: OwnedFd) -> Self {
-        Self {
-            status: Some(status),
-            bytes: vec![zeph_jail::READY],
-        }
+    /// Where more may be told.
+    pub(super) fn awaited(&self) -> Option<&OwnedFd> {
+        self.status.as_ref().filter(|_| !self.is_closed)
     }
 
     /// All that was told until now.
-    fn read(&mut self) -> &[u8] {
-        if let Some(status) = &self.status {
+    pub(super) fn read(&mut self) -> &[u8] {
+        while let Some(status) = self.awaited() {
             let mut bytes = [0; REASON_BYTES_MAX];
             let left = REASON_BYTES_MAX - self.bytes.len();
-            let length = rustix::io::read(status, &mut bytes[..left]).unwrap_or(0);
-            self.bytes.extend_from_slice(&bytes[..length]);
+            let Ok((length, places)) = channel::receive(status, &mut bytes[..left]) else {
+                break;
+            };
+            // They come with a byte of their own.
+            let told = &bytes[usize::from(!places.is_empty()).min(length)..length];
+            self.bytes.extend_from_slice(told);
+            self.places.extend(places);
+            self.is_closed = length == 0;
         }
         &self.bytes
     }
@@ -184,6 +194,15 @@ impl Guard {
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.
     pub fn kill(&self) {
         self.group.kill();
+    }
+
+    /// What `command` left where nothing stays, if the caller should know of it. To be asked when no process of the run is left.
+    pub(crate) fn left_behind(&mut self, command: &str) -> Option<AftermathFinding> {
+        self.told.read();
+        let (own, handed, scratch) = (&self.own, &self.told.places, self.scratch.as_ref());
+        let look = || own.left(handed, scratch.map(TempDir::path));
+        let left = run_as(self.user.as_ref(), look).unwrap_or_default();
+        self.aftermath.left_behind(own, left, command)
     }
 
     /// Looks at the protected places after the run, undoes what the command made there, and says so. To be called when no process

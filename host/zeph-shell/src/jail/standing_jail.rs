@@ -21,6 +21,7 @@ use zeph_jail::plan::Stage;
 use super::aftermath::Aftermath;
 use super::explain::RunWalls;
 use super::mount::Mount;
+use super::own_places::OwnPlaces;
 use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
 use super::private::OpenWatch;
 use super::run_setup::{StageReport, Whole};
@@ -44,7 +45,7 @@ pub(crate) struct StandingJail {
     rc: File,
     /// Where the inner stage hears that both are there.
     go: File,
-    status: OwnedFd,
+    told: StageReport,
     group: super::cgroup::Cgroup,
     numbers: Numbers,
     /// Where the host is given the socket of the way out, until there is a command.
@@ -71,6 +72,7 @@ struct Object {
 /// What goes with a command that was let in.
 struct Entered {
     aftermath: Aftermath,
+    own: OwnPlaces,
     outlet: Option<Box<dyn OpenOutlet>>,
     opened: Option<OpenWatch>,
     walls: RunWalls,
@@ -125,7 +127,7 @@ impl Jail {
             plan,
             rc,
             go: go.into(),
-            status: ends.status,
+            told: StageReport::on(ends.status),
             group: ends.group,
             numbers: ends.numbers,
             outlet: ends.outlet,
@@ -145,10 +147,11 @@ impl Jail {
     ) -> Result<Guard, Box<StandingJail>> {
         match self.try_to_enter(&mut standing, job) {
             Ok(entered) => Ok(Guard {
-                told: StageReport::ready(standing.status),
+                told: standing.told,
                 whole: Whole::ByTheKernel,
                 group: standing.group,
                 aftermath: entered.aftermath,
+                own: entered.own,
                 user: self.policy.user.clone(),
                 scratch: None,
                 walls: entered.walls,
@@ -191,13 +194,16 @@ impl Jail {
             outlet: opened.told,
             watch: None,
         };
-        let plan = plan::make(self, job, &view, about, &standing.numbers);
+        let own = plan::own_places(&view, job);
+        let mut plan = plan::make(self, job, &view, about, &standing.numbers);
+        plan.places = own.paths();
         let rc = plan::closing(job.rc.unwrap_or_default());
         let watch = self.watch_found(&survey).map_err(told)?;
         standing.tell(&plan.encode(), &rc)?;
         Ok(Entered {
             walls: plan::walls(sockets, &view),
             aftermath: Aftermath::new(view, &survey, &self.told),
+            own,
             outlet: opened.served,
             opened: watch,
         })
@@ -208,21 +214,22 @@ impl StandingJail {
     /// Whether its inner stage has ended, or does within `patience`.
     #[cfg(test)]
     pub(crate) fn has_died(&self, patience: Duration) -> bool {
-        has_news(&self.status, PollFlags::HUP, patience)
+        let end = self.told.awaited();
+        end.is_some_and(|end| has_news(end, PollFlags::HUP, patience))
     }
 
     /// Hands over a plan and what the shell reads first, and waits until every door is closed.
-    fn tell(&self, plan: &[u8], rc: &[u8]) -> Result<(), String> {
+    fn tell(&mut self, plan: &[u8], rc: &[u8]) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();
         memory::fill(&self.plan, plan).map_err(text)?;
         memory::fill(&self.rc, rc).map_err(text)?;
         (&self.go).write_all(&[READY]).map_err(text)?;
-        let mut answer = [0; 256];
-        let length = match has_news(&self.status, PollFlags::IN, PATIENCE) {
-            true => rustix::io::read(&self.status, &mut answer).unwrap_or(0),
-            false => 0,
+        let has_more = |told: &StageReport| {
+            let end = told.awaited();
+            end.is_some_and(|end| has_news(end, PollFlags::IN, PATIENCE))
         };
-        match &answer[..length] {
+        while self.told.read().is_empty() && has_more(&self.told) {}
+        match self.told.read() {
             [READY] => Ok(()),
             reason => Err(String::from_utf8_lossy(reason).trim().to_owned()),
         }

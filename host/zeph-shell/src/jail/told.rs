@@ -1,7 +1,7 @@
 //! What a jail said of its limits: once, and again when there is more of it. Nobody can do anything about most of it.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,6 +18,10 @@ pub(super) struct Told {
     n_left_out: Mutex<usize>,
     /// Whether was said what commits are without.
     has_told_commits: AtomicBool,
+    /// Protects the files of a home of commands of which was said that they ended with a command.
+    ended: Mutex<HashSet<PathBuf>>,
+    /// Whether was said that what commands leave in `/tmp` ends with them, of something that none of them named.
+    has_told_temporary: AtomicBool,
 }
 
 /// Files that should stay as they are and are not even compared, because there are too many.
@@ -47,6 +51,17 @@ impl Told {
         let found = watch.told()?;
         self.has_told_commits.store(true, Ordering::Relaxed);
         Some(found)
+    }
+
+    /// Whether it was not said yet that `path` ended with a command; it is now.
+    pub(super) fn is_new(&self, path: &Path) -> bool {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.insert(path.to_owned())
+    }
+
+    /// Whether it was not said yet that what lies in `/tmp` ends with its command; it is now.
+    pub(super) fn is_first_temporary(&self) -> bool {
+        !self.has_told_temporary.swap(true, Ordering::Relaxed)
     }
 
     /// Notes directories that are told now.

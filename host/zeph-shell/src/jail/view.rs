@@ -45,9 +45,6 @@ const HELD_MAX: usize = 1_500;
 /// Each is a mount, and so is every directory on the way to it. Changes of more are told.
 const DOORS_MAX: usize = 200;
 
-/// Bytes of a directory that is empty for good.
-const NOTHING: u64 = 4096;
-
 /// What a command sees.
 #[derive(Debug)]
 pub(super) struct View {

@@ -274,6 +274,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         findings.extend(went.notes);
         private_files = guard.private_files();
         walls = guard.walls();
+        findings.extend(guard.left_behind(text).map(|finding| finding.text));
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
     let end = record.as_ref().and_then(|record| record.end.as_ref());

@@ -63,6 +63,11 @@ impl ShellWork {
     pub fn is_foreground_command(&self) -> bool {
         matches!(&self.0, ShellRequest::Bash(options) if !options.background)
     }
+
+    /// Whether it is a command that goes on in the background.
+    pub fn is_background_command(&self) -> bool {
+        matches!(&self.0, ShellRequest::Bash(options) if options.background)
+    }
 }
 
 fn typed<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolFailure> {

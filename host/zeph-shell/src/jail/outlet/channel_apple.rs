@@ -16,3 +16,10 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 pub(super) fn take(_: impl AsFd) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// None.
+///
+/// Errors: always.
+pub(in crate::jail) fn receive(_: impl AsFd, _: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::NOTHING;
 use crate::jail::gitconfig::{CleanConfig, Missing};
-use crate::jail::mount::{Mode, Mount, within, within_any};
+use crate::jail::mount::{Mode, Mount, NOTHING, within, within_any};
 use crate::jail::policy::JailPolicy;
 use crate::jail::{Roots, gitconfig, toolchain};
 

@@ -51,6 +51,45 @@ async fn the_real_jail_tells_ends_and_state_too() {
 }
 
 #[tokio::test]
+async fn what_any_program_leaves_where_nothing_stays_is_told() {
+    let lab = lab(Jail::new);
+    lab.text("echo x > a").await;
+    for (command, lost) in [
+        ("cp a ~/copy", Some("/copy` ended")),
+        ("exec tee ~/out < a", Some("/out` ended")),
+        ("sh -c 'mv a ~/moved'; echo x > a", Some("/moved` ended")),
+        ("mkdir ~/empty; kill -9 $$", Some("/empty` ended")),
+        ("install a ~/one; install a ~/two", Some("/one`, `")),
+        ("dd if=a of=/tmp/disk", Some("`/tmp/disk` ended")),
+        ("cd /tmp; echo x > in-tmp", Some("`/tmp/in-tmp` ended")),
+        // What programs put there without being told to, and what the command itself uses again, is told once.
+        ("cat a > /tmp/log; cat /tmp/log", Some("`/tmp/log` ended")),
+        ("cat a > /tmp/log; cat /tmp/log", None),
+        ("mktemp", None),
+        ("echo x > ~/.rc", Some("/.rc` ended")),
+        ("echo x > ~/.rc", None),
+        (
+            "echo x > ~/.cache-of-mine; cp a b; ls ~ /tmp",
+            Some("/.cache-of-mine`"),
+        ),
+        ("cp a b; mkdir d; rm b; cat $ZEPH_TURN_STATE", None),
+    ] {
+        let end = lab.bash(command).await;
+        let notes = end.notes.iter();
+        let told: Vec<&String> = notes
+            .filter(|note| note.contains(" ended with the command"))
+            .collect();
+        match lost {
+            Some(lost) => assert!(
+                told.len() == 1 && told[0].contains(lost),
+                "{command}: {end:?}"
+            ),
+            None => assert!(told.is_empty(), "{command}: {end:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_real_jail_ends_with_all_it_holds() {
     let lab = lab(Jail::new);
     let mark = format!("1000.{}", uuid::Uuid::new_v4().as_u128());
