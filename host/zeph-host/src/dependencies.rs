@@ -55,6 +55,8 @@ struct ProgressRoom {
 struct ProgressState {
     /// Keys of the tools that have succeeded.
     done: BTreeSet<String>,
+    /// Keys of the tools that began something in the background.
+    begun: BTreeSet<String>,
     /// The calls that run, in the order in which they were asked for, with the names they were asked for by.
     running: BTreeMap<u64, String>,
     n_asked: u64,
@@ -94,10 +96,18 @@ impl Progress {
         }
     }
 
+    /// Notes that what a call began in the background has ended well.
+    pub(crate) fn ended_well(&self) {
+        let mut state = self.lock();
+        let begun = state.begun.clone();
+        state.done.extend(begun);
+    }
+
     /// Forgets what has succeeded.
     pub(crate) fn clear(&self) {
         let mut state = self.lock();
         state.done.clear();
+        state.begun.clear();
         state.has_past = false;
     }
 
@@ -114,6 +124,11 @@ impl AskedCall {
     /// Notes that the call succeeded, as one of `tool`.
     pub(crate) fn succeeded(self, tool: &Tool) {
         self.progress.lock().done.extend(keys_of(tool));
+    }
+
+    /// Notes that the call, one of `tool`, began something in the background: whether that succeeds is not known yet.
+    pub(crate) fn began(self, tool: &Tool) {
+        self.progress.lock().begun.extend(keys_of(tool));
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) async fn call(
     let mut begun = begin.await;
     records.decided(session, &begun);
     let (tool, entry) = (begun.tool(), begun.entry.take());
+    let goes_on = begun.goes_on();
     let turn = turn.filter(|_| !session.is_of_plugin());
     let run = run((host, session), (id, turn), begun, control, &mut records);
     let ShownCall {
@@ -87,8 +88,10 @@ pub(crate) async fn call(
         redactor,
     } = run.await;
     drop(step);
-    if let (Outcome::Done, Some(tool)) = (&output.outcome, &tool) {
-        asked.succeeded(tool);
+    match (&output.outcome, &tool) {
+        (Outcome::Done, Some(tool)) if goes_on => asked.began(tool),
+        (Outcome::Done, Some(tool)) => asked.succeeded(tool),
+        _ => drop(asked),
     }
     // 8 the one exit
     let duration = started.elapsed();
@@ -309,6 +312,9 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
     };
     let output = show(host, session, (about, &redactor), execution).await;
     session.hear_result(output.produced());
+    if let Outcome::Done = output.outcome {
+        session.progress().ended_well();
+    }
     let of = (&host.authoriser.policy, labelled.as_deref());
     let governance = &host.authoriser.governance;
     governance

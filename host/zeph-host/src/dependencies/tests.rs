@@ -153,3 +153,16 @@ fn preferred_tools_raise_the_similarity_up_to_a_bound() {
     progress.ask("lint").succeeded(of(&catalog, "lint"));
     assert!((boost() - 0.2).abs() < 1e-9);
 }
+
+#[tokio::test]
+async fn what_goes_on_in_the_background_has_not_succeeded() {
+    let catalog = catalog();
+    let rules = dependencies(&[("deploy", &["bash"], &[])]);
+    let progress = Progress::of(false);
+    progress.ended_well();
+    progress.ask("bash").began(of(&catalog, "bash"));
+    let message = reason(&rules, &progress, &catalog, "deploy").await;
+    assert!(message.is_some_and(|message| message.contains("`bash`")));
+    progress.ended_well();
+    assert_eq!(reason(&rules, &progress, &catalog, "deploy").await, None);
+}

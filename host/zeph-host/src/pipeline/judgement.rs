@@ -56,6 +56,14 @@ impl StartedCall<'_> {
     }
 }
 
+impl StartedCall<'_> {
+    /// Whether what it begins goes on when the call has ended.
+    pub(super) fn goes_on(&self) -> bool {
+        let allowed = self.allowed.as_ref();
+        allowed.is_ok_and(|allowed| matches!(allowed.call.work(), Work::Shell(work) if work.is_background_command()))
+    }
+}
+
 impl AllowedCall {
     /// The plugin behind it, and what that holds; none for a tool of the host.
     pub(super) fn guest(&self) -> Option<(&InForce, &Rights)> {
