@@ -21,7 +21,13 @@ pub(crate) fn moves_files(line: &CommandLine) -> bool {
 }
 
 fn is_move(command: &SimpleCommand) -> bool {
-    command.base_name() == "mv"
+    let has = |option: fn(&str) -> bool| command.arguments.iter().any(|word| option(word));
+    match command.base_name() {
+        "mv" => true,
+        "rsync" => has(|word| ["--remove-source-files", "--remove-sent-files"].contains(&word)),
+        "tar" => has(|word| word.len() > 9 && "--remove-files".starts_with(word)),
+        _ => false,
+    }
 }
 
 /// The words of `line` that name where files would be moved to and lost. What is fetched back from there by the same line is not.
@@ -61,7 +67,8 @@ pub(super) fn lost(
             let target = target.trim_end_matches('/');
             fetched.into_iter().any(|word| word.starts_with(target))
         };
-        if takes && is_lost(command, target) && !is_fetched() {
+        let is_known = found.iter().any(|known| known == target);
+        if !is_known && takes && is_lost(command, target) && !is_fetched() {
             found.push(target.to_owned());
         }
     }
@@ -106,8 +113,29 @@ fn with_tilde(command: &SimpleCommand, word: &str) -> String {
     }
 }
 
-/// Where a `mv` or `cp` puts files, and which.
+/// Where a command puts files, and which.
 fn operands(command: &SimpleCommand) -> Option<(&str, Vec<&str>)> {
+    match command.base_name() {
+        "tar" => archive(command),
+        _ => of_copy(command),
+    }
+}
+
+/// The archive that `tar` makes, if it is named.
+fn archive(command: &SimpleCommand) -> Option<(&str, Vec<&str>)> {
+    let words = command.arguments.iter().map(String::as_str);
+    let words: Vec<&str> = words.collect();
+    let glued = words.iter().find_map(|word| word.strip_prefix("--file="));
+    let is_short = |word: &str| !word.starts_with("--") && word.ends_with('f');
+    let named = words.iter().enumerate().find(|(idx, word)| {
+        **word == "--file" || is_short(word) && (*idx == 0 || word.starts_with('-'))
+    });
+    let named = named.and_then(|(idx, _)| words.get(idx + 1).copied());
+    Some((glued.or(named)?, Vec::new()))
+}
+
+/// Where a `mv`, `cp` or `rsync` puts files, and which.
+fn of_copy(command: &SimpleCommand) -> Option<(&str, Vec<&str>)> {
     let mut operands = Vec::new();
     let mut target = None;
     let mut words = command.arguments.iter().map(String::as_str);
@@ -115,10 +143,14 @@ fn operands(command: &SimpleCommand) -> Option<(&str, Vec<&str>)> {
         match word {
             "--" => operands.extend(words.by_ref()),
             "-S" | "--suffix" => drop(words.next()),
-            "--target-directory" => target = words.next(),
-            _ if word.starts_with("--") => {
-                target = word.strip_prefix("--target-directory=").or(target);
+            // No other long option begins like that.
+            _ if word.starts_with("--t") => {
+                target = match word.split_once('=') {
+                    Some((_, glued)) => Some(glued),
+                    None => words.next(),
+                };
             }
+            _ if word.starts_with("--") => {}
             _ if word.len() > 1 && word.starts_with('-') => {
                 if let Some((_, glued)) = word.split_once('t') {
                     target = match glued {

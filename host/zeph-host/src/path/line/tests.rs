@@ -157,6 +157,11 @@ fn a_move_to_where_nothing_stays_is_found() {
         ("mv -t /tmp a", "/tmp"),
         ("mv -vt/tmp a", "/tmp"),
         ("mv --target-directory=/var/tmp a", "/var/tmp"),
+        ("mv --target=/tmp a", "/tmp"),
+        ("mv --t /tmp a", "/tmp"),
+        ("rsync -a --remove-source-files a deep /tmp/b/", "/tmp/b/"),
+        ("tar --remove-files -czf /tmp/a.tgz deep", "/tmp/a.tgz"),
+        ("tar cf ../a.tar --remove-f deep", "../a.tar"),
         ("env mv a /tmp/b", "/tmp/b"),
         ("ls | xargs mv -t /tmp", "/tmp"),
         ("find . -name '*.log' -exec mv {} /tmp \\;", "/tmp"),
@@ -181,6 +186,10 @@ fn a_move_to_where_nothing_stays_is_found() {
         "git mv a ..",
         "HOME=$PWD/deep; mv a ~/b",
         "mv --help",
+        "rsync -a a /tmp/b/",
+        "rsync -a --remove-source-files a deep/",
+        "tar czf /tmp/a.tgz deep",
+        "tar --remove-files -cf a.tar deep",
         "mv",
     ] {
         assert_eq!(lost(text), [""; 0], "{text}");
