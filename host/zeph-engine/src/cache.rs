@@ -20,6 +20,8 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 use zeph_core::id::Digest;
 
+use crate::compile::AnswerFile;
+
 pub use shared::{SHARED_KEY_BYTES, SharedArtifacts};
 
 /// How long another process may take to compile the same component before this one does it itself: the other may have been
@@ -76,19 +78,20 @@ impl ArtifactCache {
     /// The component with this digest, of its artifact, of the one that another machine shares, or of what `compile` makes; the last two
     /// are then put there.
     ///
-    /// Two processes that want the same artifact at once compile it once: the second waits for the first.
+    /// Two processes that want the same artifact at once compile it once: the second waits for the first, and takes what the compiler left
+    /// when that one ended early.
     ///
     /// Errors: those of `compile`. A cache that cannot be used only costs time.
     pub(crate) fn get_or_compile(
         &self,
         wasm: &wasmtime::Engine,
         digest: Digest,
-        compile: impl FnOnce() -> wasmtime::Result<Vec<u8>>,
+        compile: impl FnOnce(Option<&AnswerFile>) -> wasmtime::Result<Vec<u8>>,
     ) -> wasmtime::Result<Component> {
         let Some(path) = self.path(digest) else {
-            return just_made(wasm, &compile()?);
+            return just_made(wasm, &compile(None)?);
         };
-        let _only_one = lock(&path);
+        let only_one = lock(&path);
         if let Some(loaded) = load(wasm, &path) {
             return loaded;
         }
@@ -100,7 +103,11 @@ impl ArtifactCache {
         {
             return Ok(component);
         }
-        let artifact = compile()?;
+        let left = only_one.map(|lock| AnswerFile::new(path.with_extension("answer"), lock));
+        let artifact = match left.as_ref().and_then(AnswerFile::left) {
+            Some(artifact) => artifact,
+            None => compile(left.as_ref())?,
+        };
         if let Some(shared) = &self.shared
             && let Some(put) = shared.put(&name, &artifact)
         {

@@ -245,6 +245,9 @@ impl LoadedPlugin {
         } = guest;
         let (programs, services) = (terms.programs.take(), terms.services.take());
         let limits = within_max(grant.limits);
+        if let Err(failure) = self.has_own_compiled(&cancel).await {
+            return (Err(failure), Tries::default());
+        }
         let started = Instant::now();
         let planned = limits.wall_clock.min(limits.cpu);
         let deadline = started + limits.wall_clock.min(terms.time_left());
@@ -327,6 +330,18 @@ impl LoadedPlugin {
         match tokio::time::timeout(GRACE, guest).await {
             Ok(ended) => self.outcome(ended, |_| interrupted.failure()),
             Err(_elapsed) => (Err(interrupted.failure()), Tries::unknown()),
+        }
+    }
+
+    /// Waits for the compiler when the component is part of the program, however long that takes: it is done once.
+    async fn has_own_compiled(&self, cancel: &Cancel) -> Result<(), ToolFailure> {
+        if !self.is_embedded() {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            compiled = self.compiled() => compiled.map(drop).map_err(|error| not_loaded(&error)),
+            () = cancel.cancelled() => Err(GuestStop::Cancelled.failure()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Compiling, one component at a time per engine: a large one takes every core for seconds, two at once would take them for
 //! longer and twice the memory. Guests have their own threads and go on meanwhile.
 
+mod answer;
 mod child;
 #[cfg(target_os = "linux")]
 mod confine;
@@ -17,6 +18,7 @@ use zeph_core::id::PluginId;
 
 use crate::engine;
 
+pub(crate) use self::answer::AnswerFile;
 pub use self::child::compile_if_asked;
 
 /// The name of threads that compile.
@@ -86,13 +88,14 @@ impl Compiler {
     }
 
     /// The artifact of `bytes` and how long it took, once no other component is being compiled. Blocks for seconds. [`Self::is_over`] is
-    /// to follow.
+    /// to follow. A process that outlives this one leaves the artifact in `left`.
     ///
     /// Errors: the compiler's.
     pub(crate) fn compile(
         &self,
         plugin: &PluginId,
         bytes: &[u8],
+        left: Option<&AnswerFile>,
     ) -> (wasmtime::Result<Vec<u8>>, Duration) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.tell(CompileEvent::Started {
@@ -100,7 +103,7 @@ impl Compiler {
             n_bytes: bytes.len(),
         });
         let started = Instant::now();
-        let compiled = child::compile(bytes).unwrap_or_else(|| compile_here(bytes));
+        let compiled = child::compile(bytes, left).unwrap_or_else(|| compile_here(bytes));
         (compiled, started.elapsed())
     }
 
@@ -179,7 +182,7 @@ mod tests {
         let plugin = PluginId("compiled".to_owned());
         let before = n_threads();
         let compiler = Compiler::new(None);
-        let (compiled, _duration) = compiler.compile(&plugin, &component);
+        let (compiled, _duration) = compiler.compile(&plugin, &component, None);
         assert!(!compiled.unwrap().is_empty());
         let patience = Instant::now() + Duration::from_secs(60);
         while n_threads() > before {

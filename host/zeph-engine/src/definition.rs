@@ -48,7 +48,7 @@ pub(crate) fn tools(
     plugin: &PluginId,
     definitions: Vec<wit::ToolDefinition>,
 ) -> Result<Vec<Tool>, String> {
-    let tools = trusted(plugin, definitions)?;
+    let tools = uncompiled(plugin, definitions)?;
     let started = Instant::now();
     for tool in &tools {
         compile(tool)?;
@@ -82,10 +82,10 @@ fn compile(tool: &Tool) -> Result<(), String> {
     Ok(())
 }
 
-/// The tools of a plugin that is part of the program: its schemas were compiled in a test, and each start would pay for it.
+/// The tools, whose schemas may not compile.
 ///
-/// Errors: those of [`tools`], but for schemas that do not compile.
-pub(crate) fn trusted(
+/// Errors: those of [`tools`] otherwise.
+fn uncompiled(
     plugin: &PluginId,
     definitions: Vec<wit::ToolDefinition>,
 ) -> Result<Vec<Tool>, String> {

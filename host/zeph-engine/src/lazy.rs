@@ -11,7 +11,7 @@ use wasmtime::component::Component;
 use zeph_core::id::{Digest, PluginId};
 
 use crate::bindings::ToolPluginPre;
-use crate::compile::on_own_thread;
+use crate::compile::{AnswerFile, on_own_thread};
 use crate::component::{self, ComponentBytes};
 use crate::engine::Engine;
 use crate::error::{LoadError, reason};
@@ -172,8 +172,8 @@ impl Lazy {
         }
         let (engine, wasm) = (&self.engine, self.engine.wasm());
         let mut took = None;
-        let compile = || {
-            let (compiled, duration) = engine.compiler().compile(&self.plugin, bytes);
+        let compile = |left: Option<&AnswerFile>| {
+            let (compiled, duration) = engine.compiler().compile(&self.plugin, bytes, left);
             took = Some(duration);
             compiled
         };

@@ -12,7 +12,6 @@ use zeph_core::limit::CallLimits;
 use zeph_core::text::plain_line;
 use zeph_core::tool::Tool;
 
-use crate::bindings::zeph::plugin::types as wit;
 use crate::call::{CallGrant, NO_SETTINGS};
 use crate::cancel::Cancel;
 use crate::compile::on_own_thread;
@@ -62,35 +61,16 @@ impl Plugin {
         let bytes = bytes.into();
         let digest = component::digest(&bytes);
         let loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Bytes(bytes));
-        Self::of(loaded, limits, definition::tools).await
+        Self::of(loaded, limits).await
     }
 
-    /// Like [`Plugin::load`], of a component that is part of the program: its digest was made with it, and its schemas are known
-    /// to compile.
-    ///
-    /// Errors: those of [`Plugin::load`].
-    pub async fn embedded(
-        engine: &Engine,
-        id: PluginId,
-        digest: Digest,
-        bytes: fn() -> Vec<u8>,
-        limits: CallLimits,
-    ) -> Result<Self, LoadError> {
-        let loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Embedded(bytes));
-        Self::of(loaded, limits, definition::trusted).await
-    }
-
-    async fn of(
-        mut loaded: LoadedPlugin,
-        limits: CallLimits,
-        read: ReadTools,
-    ) -> Result<Self, LoadError> {
+    async fn of(mut loaded: LoadedPlugin, limits: CallLimits) -> Result<Self, LoadError> {
         let compiled = loaded.compiled().await?;
         // From here on it is ready: the bytes are needed for what they say of a plain component, and no more.
         let origin = ComponentOrigin::Bytes(Vec::new().into());
         let origin = std::mem::replace(&mut loaded.origin, origin);
         loaded.tools = match (compiled, origin) {
-            (Compiled::Tools(_), _) => list_tools(&loaded, limits, read).await?,
+            (Compiled::Tools(_), _) => list_tools(&loaded, limits).await?,
             (Compiled::Plain(plain), ComponentOrigin::Bytes(bytes)) => {
                 describe(&loaded, plain, bytes).await?
             }
@@ -121,8 +101,8 @@ impl Plugin {
         Self(Arc::new(loaded))
     }
 
-    /// Like [`Plugin::recall`], of a component that is part of the program.
-    pub fn recall_embedded(
+    /// Like [`Plugin::recall`], of a component that is part of the program, with the tools that were made with it.
+    pub fn embedded(
         engine: &Engine,
         id: PluginId,
         digest: Digest,
@@ -217,6 +197,11 @@ impl LoadedPlugin {
         own.unwrap_or(offered).to_owned()
     }
 
+    /// Whether the component is part of the program.
+    pub(crate) fn is_embedded(&self) -> bool {
+        matches!(self.origin, ComponentOrigin::Embedded(_))
+    }
+
     /// The compiled form, loaded now if need be.
     pub(crate) async fn compiled(&self) -> Result<Compiled, LoadError> {
         self.component.get(&self.origin).await
@@ -242,20 +227,13 @@ impl std::fmt::Debug for Plugin {
     }
 }
 
-/// Makes tools of what a guest says of them.
-type ReadTools = fn(&PluginId, Vec<wit::ToolDefinition>) -> Result<Vec<Tool>, String>;
-
-async fn list_tools(
-    loaded: &LoadedPlugin,
-    limits: CallLimits,
-    read: ReadTools,
-) -> Result<Vec<Tool>, LoadError> {
+async fn list_tools(loaded: &LoadedPlugin, limits: CallLimits) -> Result<Vec<Tool>, LoadError> {
     let bad = |reason: String| LoadError::Tools {
         plugin: loaded.id.clone(),
         reason: plain_line(&reason, REASON_CHARS_MAX),
     };
     let id = loaded.id.clone();
-    let read = move |definitions| read(&id, definitions);
+    let read = move |definitions| definition::tools(&id, definitions);
     let grant = nothing(limits).map_err(bad)?;
     let listed = loaded.list_tools(grant, Cancel::new(), read).await;
     listed.map_err(bad)

@@ -503,11 +503,6 @@ impl Host {
         self.0.offers.has_plugins().await;
     }
 
-    /// Waits until the plugins of the program can be called.
-    pub(crate) async fn has_own_plugins(&self) {
-        self.0.offers.has_own_plugins().await;
-    }
-
     /// Waits until there is a tool of this name, or until it is known that there is none.
     ///
     /// Limits: as for a call of it.

@@ -148,11 +148,6 @@ impl Offers {
         &self.servers
     }
 
-    /// Waits until the plugins of the program can be called.
-    pub(crate) async fn has_own_plugins(&self) {
-        self.wait_for(|set| set.has_own).await;
-    }
-
     /// Waits until every plugin that was there at start has been looked at.
     pub(crate) async fn has_plugins(&self) {
         self.wait_for(|set| set.is_settled).await;
@@ -177,7 +172,7 @@ impl Offers {
     /// What there is at the moment when there is a tool of this name. Nobody may know it yet because its plugin is still being loaded, or its
     /// server has to be started.
     ///
-    /// Limits: waits for a stranger's plugin or a server `patience` at most, and not at all once `cancel` has come.
+    /// Limits: waits for a plugin or a server `patience` at most, and not at all once `cancel` has come.
     pub(crate) async fn with_tool(
         &self,
         name: &str,
@@ -192,11 +187,6 @@ impl Offers {
         let now = self.now();
         if self.knows(&now, name) {
             return now;
-        }
-        // The program's own are compiled once, however long that takes; a stranger's gets the time of a call.
-        tokio::select! {
-            () = self.has_own_plugins() => {}
-            () = cancel.cancelled() => {}
         }
         let mut watch = self.watch();
         let there =

@@ -1,9 +1,14 @@
 //! The components that are part of the program.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use serde_json::value::RawValue;
+use zeph_core::argument::Parameters;
 use zeph_core::id::Digest;
 use zeph_core::manifest::{BadManifest, Manifest};
+use zeph_core::schema::Schema;
+use zeph_core::tool::Tool;
 use zeph_engine::Plugin;
 
 use super::set::{LazyManifest, VettedPlugin, read_manifest};
@@ -48,6 +53,15 @@ impl Component {
         Ok(Arc::new(VettedPlugin::of_program(plugin, manifest)))
     }
 
+    /// Its tools, where they were made with the program. None of any other component, which has to be asked.
+    pub fn tools(&self) -> Option<Vec<Tool>> {
+        let digest = self.digest?;
+        let mut embedded = zeph_bundle::COMPONENTS.iter();
+        let text = embedded.find(|embedded| embedded.digest == digest)?.tools;
+        let tools: Vec<BTreeMap<&str, &RawValue>> = serde_json::from_str(text).ok()?;
+        tools.into_iter().map(trusted).collect()
+    }
+
     /// The SHA-256 of its binary. That of a component that comes with the host was made with it.
     pub fn digest(&self) -> Digest {
         let known = self.digest.and_then(|digest| digest.parse().ok());
@@ -55,10 +69,27 @@ impl Component {
     }
 }
 
+/// A tool that was made with the program. Its schemas, which are tested, are read when they are first looked at: each start would pay for it.
+fn trusted(mut tool: BTreeMap<&str, &RawValue>) -> Option<Tool> {
+    let any: &RawValue = serde_json::from_str(r#"{"type": "object"}"#).ok()?;
+    let kept = |schema: &RawValue| Schema::of_text(schema.get().to_owned());
+    let parameters = kept(tool.insert("parameters", any)?);
+    let output = tool.remove("output").map(kept);
+    let tool: Tool = serde_json::from_str(&serde_json::to_string(&tool).ok()?).ok()?;
+    Some(Tool {
+        parameters: Parameters::trusted(parameters),
+        output,
+        ..tool
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
     use std::time::Duration;
 
+    use serde_json::json;
     use zeph_core::id::PluginId;
     use zeph_core::limit::CallLimits;
     use zeph_core::manifest::Manifest;
@@ -66,7 +97,7 @@ mod tests {
 
     use super::Component;
 
-    /// A start takes them as they are: [`Plugin::embedded`] does not compile their schemas.
+    /// A start takes them as they are, and asks no component. `ZEPH_BLESS=1` writes the tools anew.
     #[tokio::test]
     async fn what_the_program_trusts_of_its_own_components_is_right() {
         let options = EngineOptions {
@@ -92,6 +123,24 @@ mod tests {
             assert!(manifest.is_ok(), "{}: {manifest:?}", component.name);
             let loaded = Plugin::load(&engine, id, (component.bytes)(), limits).await;
             assert!(loaded.is_ok(), "{}: {loaded:?}", component.name);
+            let listed = json!(loaded.unwrap().tools());
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "asks the person who runs the tests"
+            )]
+            let bless = std::env::var_os("ZEPH_BLESS").is_some();
+            if bless {
+                let file = format!("../../plugins/bundle/tools/{}.json", component.name);
+                let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+                fs::write(file, format!("{listed:#}\n")).unwrap();
+                continue;
+            }
+            assert_eq!(
+                json!(component.tools()),
+                listed,
+                "ZEPH_BLESS=1 writes plugins/bundle/tools/{}.json anew",
+                component.name
+            );
         }
     }
 

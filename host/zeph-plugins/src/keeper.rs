@@ -16,13 +16,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zeph_config::lock_of;
 use zeph_core::catalog::DuplicateTool;
-use zeph_core::failure::chain;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
-use zeph_engine::{Engine, Plugin};
+use zeph_engine::Engine;
 
 use super::Clock;
-use super::component::Component;
 use super::event::{self, Tell};
 use super::folder::{FileStamp, QUIET};
 use super::load::LoadResult;
@@ -33,9 +31,6 @@ use super::signature::{self, SignatureCheck};
 use super::watcher::Watcher;
 
 pub use self::pin::locked;
-
-/// Characters of why a plugin of the program is missing.
-const REASON_CHARS_MAX: usize = 500;
 
 /// How often it is looked whether a signature has expired.
 const EXPIRY_LOOK: Duration = Duration::from_hours(1);
@@ -59,8 +54,6 @@ pub struct KeeperOptions {
     pub fixed: ProgramParts,
     /// Whether `fixed` holds every tool of the host, so that names can be given out for good.
     pub gives_names: bool,
-    /// Plugins of the program that have to be compiled: nothing but its own tools can be called before that is done.
-    pub uncompiled: Vec<Component>,
     /// Whether the folders are watched after the first look.
     pub watch: bool,
     /// Changes when another host says that the folders may have, which the system need not report: a folder of the network.
@@ -80,8 +73,6 @@ pub struct Keeper {
     files: BTreeMap<Key, WatchedFile>,
     /// What is wrong with a folder as a whole.
     problems: Vec<String>,
-    /// Why a plugin of the program is missing.
-    missing: Vec<String>,
     loads: JoinSet<(Key, FileStamp, LoadResult)>,
     /// A file was touched a moment ago and has to be looked at again.
     has_fresh: bool,
@@ -125,7 +116,6 @@ impl Keeper {
             sender,
             files: BTreeMap::new(),
             problems: Vec::new(),
-            missing: Vec::new(),
             loads: JoinSet::new(),
             has_fresh: false,
             has_told: false,
@@ -141,7 +131,6 @@ impl Keeper {
 
     /// Loads what has to be loaded, and follows the folders when they are watched. Ends when there is nothing more to do.
     pub async fn run(mut self) {
-        self.compile().await;
         let folders = &self.options.folders;
         let mut watcher = self.options.watch.then(|| Watcher::start(folders));
         let mut hints = self.options.hints.clone();
@@ -164,36 +153,6 @@ impl Keeper {
                 self.publish_again();
             }
         }
-    }
-
-    /// Compiles the plugins of the program that are not in the cache.
-    async fn compile(&mut self) {
-        if self.options.uncompiled.is_empty() {
-            return;
-        }
-        for component in std::mem::take(&mut self.options.uncompiled) {
-            let Component { name, bytes, .. } = component;
-            let id = PluginId(name.to_owned());
-            let loaded = Plugin::load(&self.options.engine, id, bytes(), self.options.limits).await;
-            let loaded = match loaded {
-                Ok(plugin) => component.with(plugin).map_err(|error| error.to_string()),
-                Err(error) => Err(chain(&error, REASON_CHARS_MAX)),
-            };
-            match loaded {
-                Ok(own) => self.options.fixed.plugins.push(own),
-                Err(reason) => {
-                    tracing::error!(
-                        reason,
-                        plugin = name,
-                        "a plugin of the host cannot be loaded"
-                    );
-                    self.missing.push(format!(
-                        "the host's own plugin `{name}` is missing: {reason}"
-                    ));
-                }
-            }
-        }
-        self.publish_again();
     }
 
     fn lock_stamps(&self) -> Vec<Option<FileStamp>> {
@@ -258,23 +217,18 @@ impl Keeper {
             self.look();
             locks = self.read_locks();
         }
-        let is_waiting = !self.options.uncompiled.is_empty();
-        // Names go first to the host's own plugins.
-        if !is_waiting {
-            self.write_names(&mut locks);
-        }
-        let files = self.files.values().filter(|_| !is_waiting);
+        self.write_names(&mut locks);
+        let files = self.files.values();
         let candidates = files.map(|file| file.candidate.clone());
         let locks = (&locks[..], self.options.n_typed);
         let mut set = PluginSet::assemble(&self.options.fixed, candidates.collect(), locks)?;
-        set.problems = [self.missing.as_slice(), &self.problems].concat();
-        set.has_own = !is_waiting;
-        set.is_settled &= !is_waiting && !self.has_fresh && self.loads.is_empty();
+        set.problems.clone_from(&self.problems);
+        set.is_settled &= !self.has_fresh && self.loads.is_empty();
         set.generation = self.sender.borrow().generation + 1;
         let set = Arc::new(set);
         let old = self.sender.send_replace(Arc::clone(&set));
         // Not before: a listener that hears of it finds it so.
-        if let Some(tell) = self.options.tell.as_ref().filter(|_| !is_waiting) {
+        if let Some(tell) = &self.options.tell {
             event::between(&old, &set)
                 .iter()
                 .filter(|event| self.has_told || event.is_problem())

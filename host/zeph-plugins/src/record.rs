@@ -1,8 +1,7 @@
 //! What is known of a plugin from an earlier look, so that a start neither reads nor runs it.
 //!
 //! A record stands in the private cache directory and holds for one state of one file: inode, length, times. What it says
-//! about the tools is only used if the pin matches. That of a plugin of the program holds for one component, by its digest. An
-//! unreadable record counts as missing.
+//! about the tools is only used if the pin matches. An unreadable record counts as missing.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,11 +9,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use zeph_core::argument::Parameters;
-use zeph_core::id::{Digest, Pin};
+use zeph_core::id::Pin;
 use zeph_core::manifest::Manifest;
-use zeph_core::schema::Schema;
 use zeph_core::tool::Tool;
 use zeph_engine::StrategyDefinition;
 
@@ -83,24 +79,6 @@ struct PluginRecord {
     verdict: RecordVerdict,
 }
 
-/// The file about a plugin of the program, exactly.
-#[derive(Serialize, Deserialize)]
-struct OwnRecord {
-    host: String,
-    digest: Digest,
-    /// Without their schemas.
-    tools: Vec<Tool>,
-    /// Those of each tool, which are read when they are first looked at.
-    schemas: Vec<KeptSchemas>,
-}
-
-/// The schemas of a tool as JSON text.
-#[derive(Serialize, Deserialize)]
-struct KeptSchemas {
-    parameters: String,
-    output: Option<String>,
-}
-
 /// Changes whenever this build would judge or describe a component differently.
 const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 5");
 
@@ -135,35 +113,6 @@ impl Records {
         write(&file, &record);
     }
 
-    /// The tools of the component with this digest, which is part of the program.
-    pub fn recall_own(&self, digest: Digest) -> Option<Vec<Tool>> {
-        let text = fs::read(self.own_file(digest)?).ok()?;
-        let record: OwnRecord = serde_json::from_slice(&text).ok()?;
-        let is_whole = record.tools.len() == record.schemas.len();
-        let holds = record.host == HOST && record.digest == digest && is_whole;
-        let kept = record.tools.into_iter().zip(record.schemas);
-        holds.then(|| kept.map(|(tool, schemas)| schemas.of(tool)).collect())
-    }
-
-    /// Keeps the tools of a component that is part of the program. Failing only costs the next start some time.
-    pub fn keep_own(&self, digest: Digest, tools: &[Tool]) {
-        let Some(file) = self.own_file(digest) else {
-            return;
-        };
-        let record = OwnRecord {
-            host: HOST.to_owned(),
-            digest,
-            tools: tools.iter().map(without_schemas).collect(),
-            schemas: tools.iter().map(KeptSchemas::new).collect(),
-        };
-        write(&file, &record);
-    }
-
-    fn own_file(&self, digest: Digest) -> Option<PathBuf> {
-        let name = format!("own-{}.json", digest.hex());
-        Some(self.dir.as_ref()?.join(name))
-    }
-
     /// Drops what is known of `path`.
     pub fn forget(&self, path: &Path) {
         if let Some(file) = self.file(path) {
@@ -175,32 +124,6 @@ impl Records {
     fn file(&self, path: &Path) -> Option<PathBuf> {
         let name = zeph_engine::digest(path.as_os_str().as_encoded_bytes()).hex();
         Some(self.dir.as_ref()?.join(name).with_extension("json"))
-    }
-}
-
-impl KeptSchemas {
-    fn new(tool: &Tool) -> Self {
-        Self {
-            parameters: tool.parameters.schema().to_string(),
-            output: tool.output.as_deref().map(Value::to_string),
-        }
-    }
-
-    /// The tool with them.
-    fn of(self, tool: Tool) -> Tool {
-        Tool {
-            parameters: Parameters::trusted(Schema::of_text(self.parameters)),
-            output: self.output.map(Schema::of_text),
-            ..tool
-        }
-    }
-}
-
-fn without_schemas(tool: &Tool) -> Tool {
-    Tool {
-        parameters: Parameters::trusted(Schema::later(|| json!({"type": "object"}))),
-        output: None,
-        ..tool.clone()
     }
 }
 
@@ -230,75 +153,4 @@ fn replace(file: &Path, text: &[u8]) -> std::io::Result<()> {
     temporary.write_all(text)?;
     temporary.persist(file).map_err(|error| error.error)?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use serde_json::json;
-    use zeph_core::tool::Tool;
-
-    use super::{OwnRecord, Records};
-
-    fn tools() -> Vec<Tool> {
-        let tool = serde_json::json!({
-            "name": "look",
-            "description": "Looks.",
-            "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-            "output": {"type": "object", "required": ["\"seen\""]},
-            "kind": "other",
-            "annotations": {"read_only": true, "destructive": false, "idempotent": true, "open_world": false},
-            "backend": {"wasm": "own"},
-        });
-        serde_json::from_value::<Tool>(tool).into_iter().collect()
-    }
-
-    #[test]
-    fn the_tools_of_an_own_plugin_are_remembered_for_one_component_and_one_host() {
-        let cache = tempfile::tempdir().unwrap();
-        let records = Records::new(Some(cache.path()));
-        let (one, other) = (zeph_engine::digest(b"one"), zeph_engine::digest(b"other"));
-        assert!(records.recall_own(one).is_none());
-        records.keep_own(one, &tools());
-        let recalled = records.recall_own(one).unwrap();
-        assert_eq!(
-            serde_json::to_value(recalled).unwrap(),
-            serde_json::to_value(tools()).unwrap()
-        );
-        assert!(records.recall_own(other).is_none());
-
-        // A record under the name of another component, and one of another version of the host.
-        let place = |digest| records.own_file(digest).unwrap();
-        fs::copy(place(one), place(other)).unwrap();
-        assert!(records.recall_own(other).is_none());
-        let text = fs::read(place(one)).unwrap();
-        let mut record: OwnRecord = serde_json::from_slice(&text).unwrap();
-        record.host.push('x');
-        fs::write(place(one), serde_json::to_vec(&record).unwrap()).unwrap();
-        assert!(records.recall_own(one).is_none());
-        fs::write(place(one), "{").unwrap();
-        assert!(records.recall_own(one).is_none());
-    }
-
-    #[test]
-    fn a_schema_that_was_damaged_lets_no_call_through() {
-        let cache = tempfile::tempdir().unwrap();
-        let records = Records::new(Some(cache.path()));
-        let digest = zeph_engine::digest(b"one");
-        records.keep_own(digest, &tools());
-        let place = records.own_file(digest).unwrap();
-        let mut record: OwnRecord = serde_json::from_slice(&fs::read(&place).unwrap()).unwrap();
-        let called = |records: &Records| {
-            let tools = records.recall_own(digest)?;
-            Some(tools.first()?.parameters.read(json!({"path": "a"})).is_ok())
-        };
-        assert_eq!(called(&records), Some(true));
-        record.schemas[0].parameters.truncate(20);
-        fs::write(&place, serde_json::to_vec(&record).unwrap()).unwrap();
-        assert_eq!(called(&records), Some(false));
-        record.schemas.clear();
-        fs::write(&place, serde_json::to_vec(&record).unwrap()).unwrap();
-        assert_eq!(called(&records), None);
-    }
 }

@@ -38,8 +38,6 @@ pub struct PluginSet {
     pub standings: Vec<PluginStanding>,
     /// What is wrong with a whole folder.
     pub problems: Vec<String>,
-    /// Whether the plugins of the program are among them: they may have to be compiled first.
-    pub has_own: bool,
     /// Whether every file that was there has been looked at.
     pub is_settled: bool,
     /// Which set of its keeper it is: each has a greater number than the one before.
@@ -220,7 +218,6 @@ impl PluginSet {
             }
             set.standings.push(standing);
         }
-        set.has_own = true;
         set.is_settled = !set
             .standings
             .iter()

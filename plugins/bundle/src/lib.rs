@@ -13,6 +13,8 @@ pub struct Embedded {
     pub digest: &'static str,
     /// The text of its manifest, which stands in the binary too; empty for components of filters.
     pub manifest: &'static str,
+    /// Its tools as JSON, as it lists them itself: nobody who only looks at them waits until it is compiled. Empty for components of filters.
+    pub tools: &'static str,
 }
 
 /// Every first-party plugin.
@@ -22,24 +24,28 @@ pub static COMPONENTS: &[Embedded] = &[
         bytes: diagnostics,
         digest: env!("GUEST_DIAGNOSTICS_DIGEST"),
         manifest: include_str!("../../diagnostics/plugin.toml"),
+        tools: include_str!("../tools/diagnostics.json"),
     },
     Embedded {
         name: "file",
         bytes: file,
         digest: env!("GUEST_FILE_DIGEST"),
         manifest: include_str!("../../file/plugin.toml"),
+        tools: include_str!("../tools/file.json"),
     },
     Embedded {
         name: "scrape",
         bytes: scrape,
         digest: env!("GUEST_SCRAPE_DIGEST"),
         manifest: include_str!("../../scrape/plugin.toml"),
+        tools: include_str!("../tools/scrape.json"),
     },
     Embedded {
         name: "search",
         bytes: search,
         digest: env!("GUEST_SEARCH_DIGEST"),
         manifest: include_str!("../../search/plugin.toml"),
+        tools: include_str!("../tools/search.json"),
     },
 ];
 
@@ -49,6 +55,7 @@ pub static FILTERS: &[Embedded] = &[Embedded {
     bytes: standard,
     digest: env!("GUEST_STANDARD_DIGEST"),
     manifest: "",
+    tools: "",
 }];
 
 /// `plugins/diagnostics`: what compilers and linters say.

@@ -1,11 +1,12 @@
 //! Compiling in a process of its own, which runs the program of this one. What a compiler takes, some hundred megabytes for a large
 //! component, ends with it, and a defect in it ends nothing else and, behind a filter of system calls, reaches nothing else.
 //!
-//! The component goes to its standard input. From its standard output come a byte that says what follows, the length of it as eight
-//! bytes, the lowest first, and the artifact, or what the compiler says, each cause behind a NUL character.
+//! The component goes to its standard input, the answer to its standard output. Where that is a file, it ends its work even when its host
+//! has ended, and the next host finds the answer; its limits of processor time hold all the same.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::num::NonZero;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -17,16 +18,14 @@ use rayon::ThreadPoolBuilder;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, setrlimit};
 use wasmtime::Error;
 
-/// The first argument of a program that is to compile. The others are the number of the process that waits for it, and the size of the
-/// component.
+use super::answer::{self, AnswerFile};
+
+/// The first argument of a program that is to compile. The others are the number of the process that it ends with, or [`NOBODY`], and the
+/// size of the component.
 const ARGUMENT: &str = "__compile";
 
-/// What follows in an answer.
-const ARTIFACT: u8 = 1;
-const REFUSAL: u8 = 0;
-
-/// Separates causes.
-const CAUSE_END: char = '\0';
+/// No process.
+const NOBODY: i32 = 0;
 
 /// Whether the program of this process compiles when it is called with [`ARGUMENT`].
 static IS_COMPILER: AtomicBool = AtomicBool::new(false);
@@ -43,26 +42,31 @@ pub fn compile_if_asked(arguments: &[OsString]) -> Option<io::Result<()>> {
         && let Some(host) = host.to_str().and_then(|host| host.parse().ok())
         && let Some(n_bytes) = n_bytes.to_str().and_then(|n_bytes| n_bytes.parse().ok())
     {
-        return Some(answer(host, CompilerLimits::of(n_bytes)));
+        return Some(answer(host, n_bytes));
     }
     IS_COMPILER.store(true, Ordering::Relaxed);
     None
 }
 
-/// The artifact of `bytes`, from another process. None where none can be started. Blocks for seconds.
+/// The artifact of `bytes`, from another process, which leaves it in `left` where that can be written. None where none can be started.
+/// Blocks for seconds.
 ///
 /// Errors: the compiler's, or how the process ended instead: by its own limits, or twice, since it may have been the one that a system
 /// short of memory picked.
-pub(super) fn compile(bytes: &[u8]) -> Option<wasmtime::Result<Vec<u8>>> {
+pub(super) fn compile(
+    bytes: &[u8],
+    left: Option<&AnswerFile>,
+) -> Option<wasmtime::Result<Vec<u8>>> {
     if !IS_COMPILER.load(Ordering::Relaxed) {
         return None;
     }
-    match compile_once(bytes)? {
+    match compile_once(bytes, left)? {
         Ok(answer) => Some(answer),
         Err(broken) if broken.would_again => Some(Err(broken.error)),
         Err(broken) => {
             tracing::warn!(error = %broken.error, "a component is compiled again");
-            Some(compile_once(bytes)?.unwrap_or_else(|broken| Err(broken.error)))
+            // Through a pipe: there may be no room for a file.
+            Some(compile_once(bytes, None)?.unwrap_or_else(|broken| Err(broken.error)))
         }
     }
 }
@@ -78,16 +82,26 @@ struct Broken {
 /// What the compiler answers. None where no process can be started.
 ///
 /// Errors: how the process ended before it did.
-fn compile_once(bytes: &[u8]) -> Option<Result<wasmtime::Result<Vec<u8>>, Broken>> {
-    let mut child = match start(bytes.len()) {
-        Ok(child) => child,
+fn compile_once(
+    bytes: &[u8],
+    left: Option<&AnswerFile>,
+) -> Option<Result<wasmtime::Result<Vec<u8>>, Broken>> {
+    let (mut child, file) = match start(bytes.len(), left) {
+        Ok(started) => started,
         Err(error) => {
             tracing::warn!(%error, "no process can be started to compile in");
             return None;
         }
     };
-    let (input, output) = (child.stdin.take()?, child.stdout.take()?);
-    let answer = ask(input, output, bytes);
+    let sent = child.stdin.take()?.write_all(bytes);
+    let answer = sent.and_then(|()| match (child.stdout.take(), file) {
+        (Some(output), _) => answer::read(output),
+        (None, Some(file)) => {
+            child.wait()?;
+            answer::read_file(file)
+        }
+        (None, None) => Err(io::ErrorKind::BrokenPipe.into()),
+    });
     if answer.is_err() {
         // It may have ended already.
         drop(child.kill());
@@ -97,29 +111,38 @@ fn compile_once(bytes: &[u8]) -> Option<Result<wasmtime::Result<Vec<u8>>, Broken
     Some(answer.map_err(|error| broken(&error, ended, limits)))
 }
 
+/// The process, and the file that it answers in, if not in a pipe.
 #[expect(
     clippy::disallowed_methods,
     reason = "it runs nothing but this program, which then compiles"
 )]
-fn start(n_bytes: usize) -> io::Result<std::process::Child> {
+fn start(
+    n_bytes: usize,
+    left: Option<&AnswerFile>,
+) -> io::Result<(std::process::Child, Option<File>)> {
     use std::os::unix::process::CommandExt as _;
 
     let mut command = Command::new(program()?);
+    let streams = left.and_then(|left| left.streams().ok());
+    let (host, file) = match streams {
+        Some((file, lock)) => {
+            command.stdout(file.try_clone()?).stderr(lock);
+            (NOBODY, Some(file))
+        }
+        None => {
+            command.stdout(Stdio::piped()).stderr(Stdio::null());
+            (std::process::id().cast_signed(), None)
+        }
+    };
     command
         .arg0("zeph-host")
-        .args([
-            ARGUMENT,
-            &std::process::id().to_string(),
-            &n_bytes.to_string(),
-        ])
+        .args([ARGUMENT, &host.to_string(), &n_bytes.to_string()])
         .env_clear()
         .current_dir("/")
         // A Ctrl-C at the terminal is for the host, which may go on.
         .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    command.spawn()
+        .stdin(Stdio::piped());
+    Ok((command.spawn()?, file))
 }
 
 /// On Linux the file that runs, even when another one has its name by now.
@@ -128,34 +151,6 @@ fn program() -> io::Result<PathBuf> {
         true => Ok(PathBuf::from("/proc/self/exe")),
         false => std::env::current_exe(),
     }
-}
-
-fn ask(
-    mut input: impl Write,
-    mut output: impl Read,
-    bytes: &[u8],
-) -> io::Result<wasmtime::Result<Vec<u8>>> {
-    input.write_all(bytes)?;
-    drop(input);
-    let (mut kind, mut length) = ([0], [0; 8]);
-    output.read_exact(&mut kind)?;
-    output.read_exact(&mut length)?;
-    let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;
-    let mut answer = Vec::new();
-    answer.try_reserve_exact(length).map_err(io::Error::other)?;
-    output.take(length as u64).read_to_end(&mut answer)?;
-    match kind {
-        _ if answer.len() < length => Err(io::ErrorKind::UnexpectedEof.into()),
-        [ARTIFACT] => Ok(Ok(answer)),
-        _ => Ok(Err(refusal(&String::from_utf8_lossy(&answer)))),
-    }
-}
-
-/// The error whose causes are in `text`, the first one outermost.
-fn refusal(text: &str) -> Error {
-    let mut causes = text.split(CAUSE_END).map(str::to_owned).rev();
-    let root = Error::msg(causes.next().unwrap_or_default());
-    causes.fold(root, |cause, error| cause.context(error))
 }
 
 fn broken(error: &io::Error, ended: io::Result<ExitStatus>, limits: CompilerLimits) -> Broken {
@@ -259,24 +254,19 @@ impl CompilerLimits {
 }
 
 /// Reads, compiles and answers.
-fn answer(host: i32, limits: CompilerLimits) -> io::Result<()> {
-    end_with(host)?;
-    limits.set();
+fn answer(host: i32, n_bytes: usize) -> io::Result<()> {
+    if host != NOBODY {
+        end_with(host)?;
+    }
+    CompilerLimits::of(n_bytes).set();
     prepare();
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
-    let (kind, answer) = match super::artifact(&bytes) {
-        Ok(artifact) => (ARTIFACT, artifact),
-        Err(error) => {
-            let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
-            (REFUSAL, causes.join(&CAUSE_END.to_string()).into_bytes())
-        }
-    };
-    let mut output = io::stdout().lock();
-    output.write_all(&[kind])?;
-    output.write_all(&(answer.len() as u64).to_le_bytes())?;
-    output.write_all(&answer)?;
-    output.flush()
+    if bytes.len() != n_bytes {
+        // The host has ended.
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    answer::write(io::stdout().lock(), super::artifact(&bytes))
 }
 
 /// Confines this process, and starts the threads that compile: how many may run is told by files, which are out of reach then.

@@ -15,14 +15,13 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCan
 use clap_complete::env::CompleteEnv;
 use zeph_config::{Config, lock_of};
 use zeph_core::tool::Tool;
-use zeph_engine::{Engine, EngineOptions};
 use zeph_plugins::author::Language;
 use zeph_plugins::component::Component;
 use zeph_plugins::lock::Lock;
 
 use self::shells::{SHELLS, is_printable};
 use super::args::{CliArgs, Global};
-use super::context::{self, Context};
+use super::context::Context;
 use super::error::CliError;
 use super::out;
 use crate::filtering::Filtering;
@@ -177,22 +176,14 @@ fn config() -> Option<(Context, Config)> {
 }
 
 fn tools() -> Vec<CompletionCandidate> {
-    let tools = config().map_or_else(Vec::new, |(_, config)| known_tools(&config).named);
+    let tools = config().map_or_else(Vec::new, |(_, config)| known_tools(&config));
     let named = tools.into_iter();
     candidates(named.map(|(name, tool)| (name, tool.description)))
 }
 
-/// The tools that are known without a plugin or a server being run.
-pub(super) struct KnownTools {
-    /// Each tool by each name that it can be called by.
-    pub(super) named: Vec<(String, Tool)>,
-    /// Whether all that are part of the program are among them.
-    pub(super) has_own: bool,
-}
-
-pub(super) fn known_tools(config: &Config) -> KnownTools {
-    let own = context::block_on(async { Ok(own_tools(config).await) });
-    let (own, has_own) = own.unwrap_or_default();
+/// The tools that are known without a plugin or a server being run, each by each name that it can be called by.
+pub(super) fn known_tools(config: &Config) -> Vec<(String, Tool)> {
+    let own = host::fixed(config, &Component::first_party());
     let own = own.into_iter();
     let mut named: Vec<_> = own.map(|tool| (tool.name.to_string(), tool)).collect();
     for plugin in locks(config).iter().flat_map(Lock::plugins) {
@@ -208,28 +199,7 @@ pub(super) fn known_tools(config: &Config) -> KnownTools {
         let tools = server.definitions.tools().iter();
         named.extend(tools.map(|tool| (tool.name.to_string(), tool.clone())));
     }
-    KnownTools { named, has_own }
-}
-
-/// The tools that are part of the program, and whether these are all.
-async fn own_tools(config: &Config) -> (Vec<Tool>, bool) {
-    let engine = Engine::new(&EngineOptions {
-        guest_threads: 1,
-        pooled: false,
-        cache_dir: config.engine.cache_dir.clone(),
-        on_compile: None,
-    });
-    let Ok(engine) = engine else {
-        return (Vec::new(), false);
-    };
-    // What is not compiled yet is omitted: a completion must not wait for that.
-    let components = Component::first_party();
-    let Ok(fixed) = host::fixed(&engine, config, &components).await else {
-        return (Vec::new(), false);
-    };
-    let of_plugins = fixed.plugins.iter().flat_map(|own| own.plugin.tools());
-    let own = of_plugins.chain(&fixed.builtin).cloned().collect();
-    (own, fixed.plugins.len() == components.len())
+    named
 }
 
 fn plugins() -> Vec<CompletionCandidate> {

@@ -43,7 +43,6 @@ fn wait(context: &Context) -> Result<Exit, CliError> {
     }
     context::block_on_threads(async {
         let host = context.start(config, true, Vec::new(), None).await?;
-        host.has_own_plugins().await;
         host.settled().await;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;

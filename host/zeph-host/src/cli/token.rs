@@ -5,12 +5,13 @@ use zeph_config::{Config, StoreLocation};
 use zeph_core::failure::one_line;
 use zeph_core::id::Digest;
 use zeph_core::nearest::nearest;
+use zeph_core::tool::Tool;
 use zeph_mcp::subset::ToolSubset;
 use zeph_mcp::token::{NewToken, check_name};
 use zeph_store::{Store, TokenRecord};
 
 use super::args::{Token, TokenAdd, TokenCommand};
-use super::complete::{KnownTools, known_tools};
+use super::complete::known_tools;
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
@@ -48,23 +49,22 @@ fn unknown_tools(config: &Config, patterns: Option<&[String]>) -> Vec<String> {
         return Vec::new();
     };
     let known = known_tools(config);
-    // Where plugins of the program are not compiled yet, nobody knows what they have.
-    let patterns = patterns.iter().filter(|_| known.has_own);
     let may_come = |pattern: &str| servers::may_have(&config.mcp_servers, pattern);
     patterns
+        .iter()
         .filter(|pattern| !may_come(pattern))
         .filter_map(|pattern| unknown_tool(&known, pattern))
         .collect()
 }
 
-fn unknown_tool(known: &KnownTools, pattern: &str) -> Option<String> {
+fn unknown_tool(known: &[(String, Tool)], pattern: &str) -> Option<String> {
     // One that cannot be read is refused.
     let subset = ToolSubset::new([pattern]).ok()?;
-    let mut named = known.named.iter();
+    let mut named = known.iter();
     if named.any(|(name, tool)| subset.has(name, &tool.qualified_name())) {
         return None;
     }
-    let names = known.named.iter().map(|(name, _)| name.as_str());
+    let names = known.iter().map(|(name, _)| name.as_str());
     let meant = nearest(pattern, names).map(|near| format!("; did you mean `{near}`?"));
     let meant = meant.unwrap_or_default();
     let shown = one_line(pattern, 100);
@@ -181,16 +181,13 @@ fn row(token: &TokenRecord) -> [String; 5] {
 
 #[cfg(test)]
 mod tests {
-    use super::{KnownTools, unknown_tool};
+    use super::unknown_tool;
     use crate::builtin;
 
     #[test]
     fn names_that_no_tool_has_are_told() {
         let tools = builtin::tools().into_iter();
-        let known = KnownTools {
-            named: tools.map(|tool| (tool.name.to_string(), tool)).collect(),
-            has_own: true,
-        };
+        let known: Vec<_> = tools.map(|tool| (tool.name.to_string(), tool)).collect();
         for pattern in ["read_overflow", "read_*", "*", "{read_overflow,other}", "{"] {
             assert_eq!(unknown_tool(&known, pattern), None, "{pattern}");
         }

@@ -142,7 +142,6 @@ impl Places {
                 builtin: Vec::new(),
             },
             gives_names: false,
-            uncompiled: Vec::new(),
             hints: None,
             watch: false,
             signatures: self.signatures.clone(),

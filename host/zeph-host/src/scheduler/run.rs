@@ -170,7 +170,6 @@ async fn told(
             );
         }
     };
-    host.has_own_plugins().await;
     let start = AgentStart {
         provider,
         approver: Approver::default(),

@@ -397,12 +397,11 @@ impl Handler {
         self.shared.native.as_deref().ok_or_else(none)
     }
 
-    /// Waits until the tools of the program are known, however long they take to be compiled, and for others not for long.
+    /// Waits until the tools are known, though not for long; those of the program are from the beginning.
     async fn ready(&self, context: &RequestContext<RoleServer>) {
         if let Some(native) = &self.shared.native {
             return native.settled(context).await;
         }
-        self.shared.host.has_own_plugins().await;
         let settled = self.shared.host.settled();
         drop(tokio::time::timeout(LIST_PATIENCE, settled).await);
     }

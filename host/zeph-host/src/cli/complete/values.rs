@@ -20,7 +20,7 @@ pub(super) fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let line = typed();
     let line = line.as_ref().and_then(ArgMatches::subcommand);
     let name = line.and_then(|(_, line)| line.get_one::<String>("tool"));
-    let tools = known_tools(&config).named;
+    let tools = known_tools(&config);
     let tool = tools.iter().find(|(known, _)| Some(known) == name);
     let schema = tool.map_or(&Value::Null, |(_, tool)| tool.parameters.schema());
     match current.split_once('=') {

@@ -163,8 +163,7 @@ async fn start(
     let host = context.start(config, true, allow, None).await?;
     let clockwork = matches!(wanted, Wanted::Chat).then(|| Clockwork::start(&host));
     let provider = provider(&host, options.provider.as_deref())?;
-    // The model is shown the tools once: those of the program have to be there.
-    host.has_own_plugins().await;
+    // The model is shown the tools once: they have to be there.
     host.settled().await;
     let resume = resumed(&host, resume).await?;
     let start = |approver| AgentStart {

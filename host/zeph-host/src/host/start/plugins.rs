@@ -5,15 +5,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zeph_config::Config;
-use zeph_core::id::{Digest, PluginId};
+use zeph_core::id::PluginId;
 use zeph_core::tool::Tool;
-use zeph_engine::{
-    CompileEvent, CompileListener, Engine, EngineOptions, LoadError, Plugin, SharedArtifacts,
-};
+use zeph_engine::{CompileEvent, CompileListener, Engine, EngineOptions, Plugin, SharedArtifacts};
 use zeph_plugins::component::Component;
 use zeph_plugins::event::compile_listener;
 use zeph_plugins::keeper::{self, Keeper};
-use zeph_plugins::record::Records;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
 use zeph_store::SealKeyFile;
 
@@ -36,8 +33,7 @@ pub(crate) fn own_tools(
     };
     let mut set = PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
     // To a request for a tool of a plugin, this must not look like all there is.
-    let is_all = options.native.is_some();
-    (set.has_own, set.is_settled) = (is_all, is_all);
+    set.is_settled = options.native.is_some();
     Ok(watch::channel(Arc::new(set)).1)
 }
 
@@ -49,20 +45,16 @@ pub(crate) async fn keep_plugins(
 ) -> Result<(Components, watch::Receiver<Arc<PluginSet>>), StartError> {
     let engine = engine(config, options)?;
     let components = Components::new(&engine, &options.program);
-    let (plugins, uncompiled) = match options.backends.tools().is_empty() {
-        true => compiled_plugins(&engine, config, &options.components).await?,
-        // Their names are compared with those of all others, so all others have to be known.
-        false => (all_plugins(&engine, config, options).await?, Vec::new()),
-    };
+    let plugins = own_plugins(&engine, config, &options.components).await?;
+    beside(options, &plugins)?;
     let fixed = ProgramParts {
         plugins,
         builtin: builtin_tools(config, options),
     };
     // Beside the rest of the start; a call that comes before it is over waits for it.
     let is_needed = |own: &&Arc<VettedPlugin>| options.is_server || offers_expected(own, options);
-    for own in fixed.plugins.iter().filter(is_needed).cloned() {
-        tasks.spawn(async move { drop(own.plugin.warm().await) });
-    }
+    let needed = fixed.plugins.iter().filter(is_needed).cloned();
+    tasks.spawn(warm(needed.collect()));
     let kept = Keeper::start(keeper::KeeperOptions {
         engine,
         limits: config.limits,
@@ -75,7 +67,6 @@ pub(crate) async fn keep_plugins(
         cache_dir: config.engine.cache_dir.clone(),
         fixed,
         gives_names: config.tools_enabled,
-        uncompiled,
         watch: options.is_server && config.plugins.watch,
         hints: Some(hints),
         signatures: Signatures::of(config),
@@ -138,82 +129,61 @@ fn offers_expected(own: &VettedPlugin, options: &StartOptions) -> bool {
     tools.any(|tool| tool.name.as_str() == expected || tool.qualified_name() == expected)
 }
 
-/// The plugins that are part of the program, and those of them that have to be compiled first: commands do not wait for that.
-async fn compiled_plugins(
+/// Loads plugins of the program one after the other: a call of one of them waits for one other at most.
+async fn warm(plugins: Vec<Arc<VettedPlugin>>) {
+    for own in plugins {
+        if let Err(error) = own.plugin.warm().await {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                plugin = %own.plugin.id(),
+                "a plugin of the host cannot be loaded"
+            );
+        }
+    }
+}
+
+/// The plugins that are part of the program. Those that were made with it need not be compiled to be known.
+async fn own_plugins(
     engine: &Engine,
     config: &Config,
     components: &[Component],
-) -> Result<(Vec<Arc<VettedPlugin>>, Vec<Component>), StartError> {
-    let (mut plugins, mut uncompiled) = (Vec::new(), Vec::new());
-    let records = Records::new(config.engine.cache_dir.as_deref());
-    let components = components.iter().filter(|_| config.tools_enabled);
-    for component in components {
-        let digest = component.digest();
-        if !engine.has_compiled(digest) {
-            uncompiled.push(*component);
-            continue;
-        }
-        let plugin = own_plugin(engine, config, &records, component, digest)
-            .await
-            .map_err(StartError::Plugin)?;
-        plugins.push(component.with(plugin).map_err(StartError::Manifest)?);
-    }
-    Ok((plugins, uncompiled))
-}
-
-/// The plugins that are part of the program, compiled now where that is needed, beside tools of the program's executors.
-async fn all_plugins(
-    engine: &Engine,
-    config: &Config,
-    options: &StartOptions,
 ) -> Result<Vec<Arc<VettedPlugin>>, StartError> {
     let mut plugins = Vec::new();
-    let records = Records::new(config.engine.cache_dir.as_deref());
-    let components = options.components.iter().filter(|_| config.tools_enabled);
-    for component in components {
-        let plugin = own_plugin(engine, config, &records, component, component.digest()).await;
-        let plugin = component.with(plugin.map_err(StartError::Plugin)?);
-        plugins.push(plugin.map_err(StartError::Manifest)?);
+    for component in components.iter().filter(|_| config.tools_enabled) {
+        let (id, bytes) = (PluginId(component.name.to_owned()), component.bytes);
+        let plugin = match component.tools() {
+            Some(tools) => Plugin::embedded(engine, id, component.digest(), bytes, tools),
+            None => Plugin::load(engine, id, bytes(), config.limits)
+                .await
+                .map_err(StartError::Plugin)?,
+        };
+        plugins.push(component.with(plugin).map_err(StartError::Manifest)?);
+    }
+    Ok(plugins)
+}
+
+/// Compares the names of the program's executors with those of all others.
+fn beside(options: &StartOptions, plugins: &[Arc<VettedPlugin>]) -> Result<(), StartError> {
+    if options.backends.tools().is_empty() {
+        return Ok(());
     }
     let own: Vec<Tool> = builtin::tools()
         .into_iter()
         .chain(scheduler::tools::tools())
         .chain(Native::tools())
         .collect();
-    let of_plugins = plugins
-        .iter()
-        .flat_map(|own: &Arc<VettedPlugin>| own.plugin.tools());
+    let of_plugins = plugins.iter().flat_map(|own| own.plugin.tools());
     let beside = options.backends.beside(of_plugins.chain(&own));
-    beside.map_err(StartError::Backend)?;
-    Ok(plugins)
+    beside.map_err(StartError::Backend)
 }
 
-/// The plugins and tools that are part of the program, without those that have to be compiled first.
-pub(crate) async fn fixed(
-    engine: &Engine,
-    config: &Config,
-    components: &[Component],
-) -> Result<ProgramParts, StartError> {
-    let (plugins, _) = compiled_plugins(engine, config, components).await?;
-    let builtin = builtin_tools(config, &StartOptions::default());
-    Ok(ProgramParts { plugins, builtin })
-}
-
-/// A plugin of the program: from what was kept of its component, or by asking that, for which it is compiled unless it is in the cache.
-async fn own_plugin(
-    engine: &Engine,
-    config: &Config,
-    records: &Records,
-    component: &Component,
-    digest: Digest,
-) -> Result<Plugin, LoadError> {
-    let (id, bytes) = (PluginId(component.name.to_owned()), component.bytes);
-    if let Some(tools) = records.recall_own(digest) {
-        return Ok(Plugin::recall_embedded(engine, id, digest, bytes, tools));
-    }
-    let plugin = Plugin::embedded(engine, id, digest, bytes, config.limits).await?;
-    records.keep_own(digest, plugin.tools());
-    Ok(plugin)
+/// The tools that are part of the program.
+pub(crate) fn fixed(config: &Config, components: &[Component]) -> Vec<Tool> {
+    let components = components.iter().filter(|_| config.tools_enabled);
+    let of_plugins = components.filter_map(Component::tools).flatten();
+    of_plugins
+        .chain(builtin_tools(config, &StartOptions::default()))
+        .collect()
 }
 
 /// The tools that no plugin offers.

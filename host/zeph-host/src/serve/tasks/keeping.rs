@@ -76,16 +76,11 @@ fn is_late(looked_ms: &mut i64, now_ms: i64) -> bool {
     now_ms.saturating_sub(before_ms) > LATE_MS_MAX
 }
 
-/// Waits until the tools of the program are known: what can be made again depends on them.
+/// The tasks of a server, once it is made.
 async fn ready(shared: &Weak<Shared>) -> Option<Tasks> {
     // Its server is made at this moment, and holds nothing yet.
     tokio::time::sleep(KEEP_PERIOD).await;
-    let (host, tasks) = {
-        let shared = shared.upgrade()?;
-        (shared.host.clone(), shared.tasks.clone())
-    };
-    host.has_own_plugins().await;
-    Some(tasks)
+    Some(shared.upgrade()?.tasks.clone())
 }
 
 impl Tasks {

@@ -63,7 +63,6 @@ impl Door {
         let n_turns = replaceable(&self.state(), resume)?;
         let (host, shared) = self.hosts.at(place).await?;
         // The model is shown the tools once: they have to be there.
-        host.has_own_plugins().await;
         host.settled().await;
         let agent = self.agent(&host, resume).await?;
         let client = self.client().unwrap_or_default();
