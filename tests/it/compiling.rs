@@ -138,14 +138,53 @@ fn stop(process: u32) {
 }
 
 #[test]
-fn a_compiler_ends_with_its_host() {
+fn what_a_compiler_made_for_a_host_that_ended_is_taken_by_the_next() {
     let cold = Cold::new();
     let mut host = cold.start();
-    let compiler = compiler_of(&mut host);
+    let compiler = compiler_of(&mut host).as_raw_pid();
+    // It has read the component, which takes a fraction of that.
+    until(|| has_worked(compiler, 20));
     // Kills it.
     drop(host);
-    let about = format!("/proc/{}/cmdline", compiler.as_raw_pid());
+    let about = format!("/proc/{compiler}/cmdline");
     until(|| fs::read(&about).unwrap_or_default().is_empty());
+    let mut next = cold.start();
+    // Components are compiled one after the other, and this is the first of the plugins.
+    loop {
+        let note = next.note(&["compiling plugin `"]);
+        assert!(!note.contains("`diagnostics`"), "{note}");
+        if note.contains("`file`") {
+            break;
+        }
+    }
+}
+
+/// Whether a process has had so many hundredths of a second of a processor for itself.
+fn has_worked(process: i32, hundredths: u64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, stat) = stat.rsplit_once(')').unwrap();
+    stat.split_whitespace()
+        .nth(11)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        >= hundredths
+}
+
+#[test]
+fn the_tools_of_the_program_are_listed_before_they_are_compiled() {
+    let cold = Cold::new();
+    let cache = format!("engine.cache_dir={}", cold.cache.path().display());
+    let mut client = McpClient::legacy(&cold.product, &["--set", &cache], &json!({}));
+    let listed = result(client.request("tools/list", json!({})));
+    let tools = listed["tools"].as_array().unwrap().iter();
+    let names: Vec<&str> = tools.filter_map(|tool| tool["name"].as_str()).collect();
+    for name in ["diagnostics", "read", "search_code", "web_scrape"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let files = fs::read_dir(cold.cache.path()).unwrap().flatten();
+    let artifacts = files.filter(|file| file.path().extension().is_some_and(|ext| ext == "cwasm"));
+    assert!(artifacts.count() < 4);
 }
 
 /// What it compiles may be anybody's, so it is given nothing of the host's.
@@ -162,7 +201,11 @@ fn a_compiler_holds_nothing_of_the_host() {
     let files = files.filter_map(|file| fs::read_link(file.path()).ok());
     let is_of_host = |file: &PathBuf| {
         let own = [cold.product.home.as_path(), cold.cache.path()];
-        own.iter().any(|own| file.starts_with(own))
+        // Where it answers, and what keeps others from compiling the same.
+        let is_given = file
+            .extension()
+            .is_some_and(|ext| ext == "answer" || ext == "lock");
+        own.iter().any(|own| file.starts_with(own)) && !is_given
     };
     let files: Vec<_> = files.filter(is_of_host).collect();
     assert_eq!(files, Vec::<PathBuf>::new());

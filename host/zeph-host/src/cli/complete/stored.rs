@@ -6,7 +6,8 @@ use clap_complete::engine::CompletionCandidate;
 use zeph_config::{Config, StoreLocation};
 use zeph_store::Store;
 
-use super::{candidates, config, context};
+use super::super::context;
+use super::{candidates, config};
 use crate::agent::begin;
 use crate::clock::now_ms;
 use crate::scheduler;
