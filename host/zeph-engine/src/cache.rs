@@ -232,7 +232,9 @@ fn unfinished_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
 
 /// Held while an artifact is compiled. None when locking is not possible, or takes too long: then two may compile the same.
 fn lock(path: &Path) -> Option<File> {
-    let file = File::create(path.with_extension("lock")).ok()?;
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = options.open(path.with_extension("lock")).ok()?;
     let started = Instant::now();
     loop {
         match file.try_lock() {

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
@@ -63,11 +63,17 @@ fn refusal(text: &str) -> Error {
 }
 
 /// Where the process that compiles one component leaves its answer, in the directory of the cache. Dropping it removes the file.
+///
+/// An answer is code that runs outside of any sandbox. So only the very file that a host made for it counts, which the lock says: one that was
+/// copied there, with a directory from elsewhere, was made at another time.
 pub(crate) struct AnswerFile {
     path: PathBuf,
     /// Held by the process, too: until it has ended, no other host compiles the same.
     lock: File,
 }
+
+/// Most bytes of what is noted of a file.
+const IDENTITY_BYTES_MAX: usize = 100;
 
 impl AnswerFile {
     /// The file at `path`, for the holder of `lock`.
@@ -77,7 +83,11 @@ impl AnswerFile {
 
     /// The artifact in the answer to a host that did not wait for it.
     pub(crate) fn left(&self) -> Option<Vec<u8>> {
-        read(File::open(&self.path).ok()?).ok()?.ok()
+        let file = File::open(&self.path).ok()?;
+        let mut noted = [0; IDENTITY_BYTES_MAX];
+        let n_bytes = self.lock.read_at(&mut noted, 0).ok()?;
+        let is_own = noted[..n_bytes] == *identity(&file).ok()?.as_bytes();
+        is_own.then(|| read(file).ok()?.ok())?
     }
 
     /// The file, empty, and the lock, for a process.
@@ -90,8 +100,41 @@ impl AnswerFile {
             .create_new(true)
             .mode(0o600)
             .open(&self.path)?;
+        self.lock.set_len(0)?;
+        self.lock.write_all_at(identity(&file)?.as_bytes(), 0)?;
         Ok((file, self.lock.try_clone()?))
     }
+}
+
+/// What no other file has: nobody sets when a file was made.
+///
+/// Errors: the file system does not tell that.
+fn identity(file: &File) -> io::Result<String> {
+    let about = file.metadata()?;
+    Ok(format!("{} {} {}", about.dev(), about.ino(), made(file)?))
+}
+
+/// When the file was made. The library of the language does not ask for that with every libc.
+#[cfg(target_os = "linux")]
+fn made(file: &File) -> io::Result<String> {
+    use rustix::fs::{AtFlags, StatxFlags, statx};
+
+    let wanted = StatxFlags::BTIME;
+    let about = statx(file, c"", AtFlags::EMPTY_PATH, wanted)?;
+    match StatxFlags::from_bits_retain(about.stx_mask).contains(wanted) {
+        true => Ok(format!(
+            "{}.{}",
+            about.stx_btime.tv_sec, about.stx_btime.tv_nsec
+        )),
+        false => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn made(file: &File) -> io::Result<String> {
+    let made = file.metadata()?.created()?;
+    let made = made.duration_since(std::time::SystemTime::UNIX_EPOCH);
+    Ok(made.map_err(io::Error::other)?.as_nanos().to_string())
 }
 
 /// Reads the answer in a file that a process has written.
@@ -137,15 +180,27 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_taken_once() {
+    fn an_answer_is_taken_once_and_from_the_file_made_for_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.answer");
         let file = || {
-            let lock = File::create(dir.path().join("a.lock")).unwrap();
+            let mut options = File::options();
+            let options = options.read(true).write(true).create(true).truncate(false);
+            let lock = options.open(dir.path().join("a.lock")).unwrap();
             AnswerFile::new(path.clone(), lock)
         };
-        write(File::create(&path).unwrap(), Ok(b"code".to_vec())).unwrap();
+        let code = || Ok(b"code".to_vec());
+        // As when the host is killed.
+        let asked = std::mem::ManuallyDrop::new(file());
+        let (answer, _lock) = asked.streams().unwrap();
+        write(&answer, code()).unwrap();
         assert_eq!(file().left(), Some(b"code".to_vec()));
-        assert_eq!(file().left(), None);
+        assert_eq!(file().left(), None, "taken");
+
+        let (answer, _lock) = asked.streams().unwrap();
+        write(&answer, code()).unwrap();
+        std::fs::copy(&path, dir.path().join("copy")).unwrap();
+        std::fs::rename(dir.path().join("copy"), &path).unwrap();
+        assert_eq!(file().left(), None, "another file");
     }
 }
