@@ -83,18 +83,18 @@ fn ctrl_c_at_the_prompt_does_not_wait_for_the_compilers() {
     let cold = Cold::new();
     let cache = format!("engine.cache_dir={}", cold.cache.path().display());
     let args = ["--set", &cache, "run"];
-    let mut prompt = Prompt::start_with(&cold.product, &args, "are being compiled");
+    let mut prompt = Prompt::start_with(&cold.product, &args, "tools; /help");
     prompt.until("zeph");
-    prompt.type_line("diagnostics command=x");
+    prompt.type_line("read path=x");
     // Sent again: the line may not have been read yet.
     let end = Instant::now() + Duration::from_secs(30);
-    while !prompt.shown().contains("cancelled: plugins") {
+    while !prompt.shown().contains("cancelled") {
         assert!(Instant::now() < end, "{}", prompt.shown());
         prompt.interrupt();
         prompt.read(Duration::from_millis(200));
     }
-    prompt.type_line("diagnostics command=x");
-    prompt.until("command=x");
+    prompt.type_line("read path=y");
+    prompt.until("path=y");
     assert_eq!(prompt.terminate(), Some(143));
 }
 
