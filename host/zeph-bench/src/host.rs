@@ -117,7 +117,23 @@ impl InstalledHost {
             answers,
         };
         host.call("list_directory", &json!({"path": "."}))?;
+        self.wait_for_compilers();
         Ok(host)
+    }
+
+    /// Waits until no component is compiled any more: calls do not wait for it, but it takes a processor.
+    fn wait_for_compilers(&self) {
+        let is_at_work = || {
+            let files = std::fs::read_dir(self.cache()).into_iter().flatten();
+            let mut names = files.flatten().map(|file| file.file_name());
+            names.any(|name| name.as_encoded_bytes().ends_with(b".answer"))
+        };
+        let mut n_quiet = 0;
+        // Between two components it is quiet for a moment.
+        while n_quiet < 10 {
+            n_quiet = if is_at_work() { 0 } else { n_quiet + 1 };
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 
