@@ -1,8 +1,12 @@
 //! What the command keeps open: its standard streams and the files it was given, nothing else.
 
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use zeph_jail::PLACES_MAX;
 
 /// Where files wait while their numbers are freed: above every number a job may ask for.
 const ABOVE_ALL_JOBS: i32 = 64;
@@ -12,6 +16,20 @@ const ABOVE_ALL_JOBS: i32 = 64;
 pub(super) fn taken(number: i32) -> File {
     // SAFETY: the host passes a descriptor under this number and names it once in its plan; nobody else here owns it.
     unsafe { File::from_raw_fd(number) }
+}
+
+/// Hands the host at the other end of `channel` some descriptors, with a byte that says what they are.
+///
+/// Errors: there are more than [`PLACES_MAX`], or the host is gone.
+pub(super) fn hand_over(channel: &File, word: u8, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PLACES_MAX))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(handed)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    let word = [IoSlice::new(std::slice::from_ref(&word))];
+    rustix::net::sendmsg(channel, &word, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 /// Gives the command's files their numbers and closes everything else, `status` at the moment the command begins.

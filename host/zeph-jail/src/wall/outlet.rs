@@ -4,15 +4,11 @@
 //! listening one and hands it to the host. No file, no other process and no other network is involved, and the way ends with the
 //! host's end of it.
 
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd as _;
 
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrAny,
-    SocketFlags, SocketType,
-};
+use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use zeph_jail::READY;
 use zeph_jail::plan::Outlet;
 
@@ -31,14 +27,7 @@ pub(super) fn open(outlet: &Outlet) -> io::Result<Vec<Vec<u8>>> {
     rustix::net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
     rustix::net::listen(&listener, BACKLOG)?;
     let port = port(rustix::net::getsockname(&listener)?)?.to_string();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let handed = [listener.as_fd()];
-    if !control.push(SendAncillaryMessage::ScmRights(&handed)) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    let word = [IoSlice::new(&[READY])];
-    rustix::net::sendmsg(&channel, &word, &mut control, SendFlags::NOSIGNAL)?;
+    descriptors::hand_over(&channel, READY, &[listener.as_fd()])?;
     let line = |(before, behind): &(Vec<u8>, Vec<u8>)| [before, port.as_bytes(), behind].concat();
     Ok(outlet.environment.iter().map(line).collect())
 }

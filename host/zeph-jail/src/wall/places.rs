@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use zeph_jail::{PLACES, PLACES_MAX};
+use zeph_jail::PLACES;
+
+use super::descriptors;
 
 /// Opens `places` and hands them over.
 ///
@@ -24,12 +24,5 @@ pub(super) fn hand_over(places: &[Vec<u8>], status: &File) -> io::Result<()> {
     };
     let opened: Vec<OwnedFd> = places.iter().map(open).collect::<Result<_, _>>()?;
     let handed: Vec<_> = opened.iter().map(|place| place.as_fd()).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PLACES_MAX))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&handed)) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    let word = [IoSlice::new(&[PLACES])];
-    rustix::net::sendmsg(status, &word, &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
+    descriptors::hand_over(status, PLACES, &handed)
 }

@@ -1,11 +1,8 @@
 //! Telling the host which paths the command asks for: a filter that refuses nothing, and the descriptor on which the kernel tells.
 
-use std::fs::File;
-use std::io::{self, IoSlice, Write as _};
-use std::mem::MaybeUninit;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use zeph_jail::plan::Watch;
 use zeph_jail::{READY, filter};
 
@@ -17,21 +14,9 @@ use super::descriptors;
 pub(super) fn begin(watch: &Watch) -> io::Result<()> {
     let mut channel = descriptors::taken(watch.channel);
     match listener(&watch.filter) {
-        Ok(listener) => hand_over(&channel, &listener),
+        Ok(listener) => descriptors::hand_over(&channel, READY, &[listener.as_fd()]),
         Err(error) => channel.write_all(error.to_string().as_bytes()),
     }
-}
-
-fn hand_over(channel: &File, listener: &OwnedFd) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let handed = [listener.as_fd()];
-    if !control.push(SendAncillaryMessage::ScmRights(&handed)) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    let word = [IoSlice::new(&[READY])];
-    rustix::net::sendmsg(channel, &word, &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
 }
 
 fn listener(filter: &[u8]) -> io::Result<OwnedFd> {

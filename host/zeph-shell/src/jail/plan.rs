@@ -133,16 +133,16 @@ fn full(
     let walls = walls(sockets, &view);
     let opened = jail.open_outlet(ends.outlet, ends.numbers.outlet);
     let mut inherited = ends.inherited;
+    let own = own_places(&view, &job);
     let about = PlanSettings {
         stage: Stage::Inside,
         sockets,
         directory,
+        places: own.paths(),
         outlet: opened.told,
         watch: begin_to_watch(jail, judge, &mut inherited)?,
     };
-    let own = own_places(&view, &job);
-    let mut plan = make(jail, &job, &view, about, &ends.numbers);
-    plan.places = own.paths();
+    let plan = make(jail, &job, &view, about, &ends.numbers);
     let plan = memory::sealed("plan", &plan.encode())?;
     let outer = outer(&jail.policy, &view, &[plan.as_raw_fd()])?;
     inherited.extend(outer.inherited);
@@ -267,6 +267,7 @@ fn alone(
         stage,
         sockets,
         directory,
+        places: Vec::new(),
         outlet: None,
         watch: begin_to_watch(jail, judge, &mut inherited)?,
     };
@@ -402,6 +403,8 @@ pub(super) struct PlanSettings<'a> {
     pub(super) stage: Stage,
     pub(super) sockets: Sockets,
     pub(super) directory: &'a Path,
+    /// Directories that only the command has.
+    pub(super) places: Vec<Vec<u8>>,
     pub(super) outlet: Option<Outlet>,
     pub(super) watch: Option<Watch>,
 }
@@ -418,6 +421,7 @@ pub(super) fn make(
         stage,
         sockets,
         directory,
+        places,
         outlet,
         watch,
     } = about;
@@ -428,7 +432,7 @@ pub(super) fn make(
         cgroups: numbers.cgroups.clone(),
         limits: resources(jail.policy.limits, stage),
         checks: view.checks.clone(),
-        places: Vec::new(),
+        places,
         directory: directory.as_os_str().as_bytes().to_vec(),
         rules: view.rules.clone(),
         files: numbers.of_job(job),

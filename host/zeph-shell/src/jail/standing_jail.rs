@@ -187,16 +187,16 @@ impl Jail {
         }
         let opened = self.open_outlet(standing.outlet.take(), standing.numbers.outlet);
         let sockets = plan::sockets(&self.policy, &view);
+        let own = plan::own_places(&view, job);
         let about = PlanSettings {
             stage: Stage::Inside,
             sockets,
             directory: &directory,
+            places: own.paths(),
             outlet: opened.told,
             watch: None,
         };
-        let own = plan::own_places(&view, job);
-        let mut plan = plan::make(self, job, &view, about, &standing.numbers);
-        plan.places = own.paths();
+        let plan = plan::make(self, job, &view, about, &standing.numbers);
         let rc = plan::closing(job.rc.unwrap_or_default());
         let watch = self.watch_found(&survey).map_err(told)?;
         standing.tell(&plan.encode(), &rc)?;

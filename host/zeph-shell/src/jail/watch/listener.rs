@@ -1,16 +1,15 @@
 //! The descriptor on which the kernel tells of calls, and the thread that answers each of them: go on.
 
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use zeph_jail::watch;
 
 use super::PathWatch;
 use super::judge::Judge;
 use super::process::StoppedThread;
+use crate::jail::outlet::channel;
 
 /// Most bytes of a reason.
 const REASON_BYTES_MAX: usize = 200;
@@ -37,17 +36,9 @@ pub(in crate::jail) fn begin(channel: OwnedFd, watch: PathWatch, judge: Judge) -
 /// Errors: why there is none.
 fn handed(channel: &OwnedFd) -> Result<Option<OwnedFd>, String> {
     let mut text = [0; REASON_BYTES_MAX];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut words = [IoSliceMut::new(&mut text)];
-    let flags = RecvFlags::CMSG_CLOEXEC;
-    let received = rustix::net::recvmsg(channel, &mut words, &mut control, flags);
-    let received = received.map_err(|error| io::Error::from(error).to_string())?;
-    let sent = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-        _ => None,
-    });
-    match (sent, received.bytes) {
+    let received = channel::receive(channel, &mut text);
+    let (n_bytes, sent) = received.map_err(|error| error.to_string())?;
+    match (sent.into_iter().next(), n_bytes) {
         (None, 0) => Ok(None),
         (None, length) => Err(format!(
             "the kernel tells of no calls: {}",
