@@ -47,13 +47,17 @@ impl Compiling<'_> {
         self.merged.warnings.extend(said);
     }
 
-    /// The switch of each section that has one, with the other keys of that section.
+    /// The switch of each section that has one, with the other keys of that section that the operator gave.
     fn switches(&self) -> Vec<(String, BTreeSet<String>)> {
-        let names = || self.merged.entries.keys();
-        let switches = names().filter(|name| name.strip_suffix(SWITCH).is_some_and(ends_with_dot));
+        let entries = &self.merged.entries;
+        let given = entries.iter().filter(|(_, entry)| is_of_operator(entry));
+        // Few: each section looks at all of them.
+        let given: Vec<&String> = given.map(|(name, _)| name).collect();
+        let switches = entries.keys();
+        let switches = switches.filter(|name| name.strip_suffix(SWITCH).is_some_and(ends_with_dot));
         let sections = switches.map(|switch| {
             let section = switch.strip_suffix(SWITCH).unwrap_or_default();
-            let keys = names().filter_map(|name| {
+            let keys = given.iter().filter_map(|name| {
                 let word = name.strip_prefix(section)?.split('.').next()?;
                 (word != SWITCH).then(|| format!("{section}{word}"))
             });
