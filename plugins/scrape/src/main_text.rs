@@ -229,8 +229,8 @@ fn main_html(source: StrTendril, url: &Url) -> Option<StrTendril> {
 const BLOCKS: &str = "address, aside, center, details, dialog, fieldset, figcaption, figure, footer, form, header, hgroup, legend, main, \
                       nav, search, summary";
 
-/// Stands for `&` in addresses while Markdown is written, which would make `&amp;` of it: whoever follows a link takes it as it stands. No
-/// text holds it, since it stands for no letter.
+/// Replaces `&` in link addresses while the Markdown is written. The writer escapes `&` as `&amp;`, and a model copies an address unescaped.
+/// It is a noncharacter: a page has no use for it.
 const AMPERSAND: char = '\u{fdd0}';
 
 fn markdown(html: StrTendril, links: bool) -> String {
