@@ -6,6 +6,7 @@ use zeph_schema::{Reading, Validator};
 
 use super::{Arguments, Disagreement, Parameters};
 use crate::failure::ToolFailure;
+use crate::schema::Schema;
 
 fn parameters() -> Parameters {
     Parameters::new(json!({
@@ -593,4 +594,15 @@ fn what_the_drafts_disagree_about_is_not_common() {
     ] {
         assert!(!super::draft::is_common(&schema), "{schema}");
     }
+}
+
+#[test]
+fn a_schema_that_was_damaged_lets_no_call_through() {
+    let text = r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#;
+    let is_taken = |text: &str| {
+        let parameters = Parameters::trusted(Schema::of_text(text.to_owned()));
+        parameters.read(json!({"path": "a"})).is_ok()
+    };
+    assert!(is_taken(text));
+    assert!(!is_taken(&text[..20]));
 }
