@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zeph_config::{Config, Setting, StoreLocation};
 use zeph_plugins::rights::OperatorPolicy;
 use zeph_store::ServerUrl;
@@ -107,9 +107,7 @@ fn check(context: &Context, file: Option<&Path>, json: bool) -> Result<Exit, Cli
             let message = problem.problems.join("; ");
             json!({ "origin": null, "line": null, "column": null, "message": message })
         });
-        let problems: Vec<Value> = problems.collect();
-        let ok = problems.is_empty();
-        out::json(&json!({ "ok": ok, "problems": problems, "warnings": warnings }))?;
+        out::json(&policy::report(&problems.collect::<Vec<_>>(), &warnings))?;
         return Ok(problem.map_or(Exit::Success, |problem| problem.exit()));
     }
     context.notes(&warnings);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use zeph_config::{Config, ConfigErrors, Flags, LoadedConfig, StoreLocation};
 use zeph_plugins::event::Tell;
 
@@ -110,10 +110,10 @@ fn is_rules(path: &Path) -> bool {
     }
 }
 
-/// What was found, for programs; `config check` says it in the same form.
-pub(super) fn as_json(checked: &Result<LoadedConfig, ConfigErrors>) -> serde_json::Value {
+/// The JSON report of a check, of this command and of `config check`.
+pub(super) fn as_json(checked: &Result<LoadedConfig, ConfigErrors>) -> Value {
     match checked {
-        Ok(loaded) => json!({ "ok": true, "problems": [], "warnings": loaded.warnings }),
+        Ok(loaded) => report(&[], &loaded.warnings),
         Err(errors) => {
             let problems = errors.problems.iter().map(|problem| {
                 json!({
@@ -123,7 +123,12 @@ pub(super) fn as_json(checked: &Result<LoadedConfig, ConfigErrors>) -> serde_jso
                     "message": problem.message,
                 })
             });
-            json!({ "ok": false, "problems": problems.collect::<Vec<_>>(), "warnings": [] })
+            report(&problems.collect::<Vec<_>>(), &[])
         }
     }
+}
+
+/// The JSON report of a check with these problems and warnings.
+pub(super) fn report(problems: &[Value], warnings: &[String]) -> Value {
+    json!({ "ok": problems.is_empty(), "problems": problems, "warnings": warnings })
 }

@@ -54,9 +54,7 @@ impl StartedCall<'_> {
         let allowed = self.allowed.as_ref().ok()?;
         Some(allowed.call.shared_tool())
     }
-}
 
-impl StartedCall<'_> {
     /// Whether what it begins goes on when the call has ended.
     pub(super) fn goes_on(&self) -> bool {
         let allowed = self.allowed.as_ref();
