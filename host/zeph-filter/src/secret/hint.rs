@@ -155,28 +155,35 @@ pub(super) fn is_token(byte: &u8) -> bool {
 
 /// Every word that one with `[…]` stands for.
 fn expand(word: &str) -> Vec<String> {
-    // Most have no class, and each process that filters expands them all.
-    if !word.contains('[') {
-        return vec![word.to_owned()];
-    }
     let mut words = vec![String::new()];
     let mut rest = word;
-    while let Some(next) = rest.chars().next() {
-        let class = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-        let (choices, after) = match class {
-            Some((class, after)) => (members(class), after),
-            None => (vec![next], &rest[next.len_utf8()..]),
-        };
-        let longer = |word: &String| {
-            choices
-                .iter()
-                .map(|c| format!("{word}{c}"))
-                .collect::<Vec<_>>()
-        };
-        words = words.iter().flat_map(longer).collect();
+    while !rest.is_empty() {
+        let (literal, class, after) = next_class(rest).unwrap_or((rest, "", ""));
+        words.iter_mut().for_each(|word| word.push_str(literal));
+        if !class.is_empty() {
+            let members = members(class);
+            let longer = |word: &String| -> Vec<String> {
+                let of = members.iter();
+                of.map(|c| {
+                    let mut longer = String::with_capacity(word.len() + rest.len());
+                    longer.push_str(word);
+                    longer.push(*c);
+                    longer
+                })
+                .collect()
+            };
+            words = words.iter().flat_map(longer).collect();
+        }
         rest = after;
     }
     words
+}
+
+/// What stands before the first class of a word, the class, and what stands behind it.
+fn next_class(word: &str) -> Option<(&str, &str, &str)> {
+    let (literal, rest) = word.split_once('[')?;
+    let (class, after) = rest.split_once(']')?;
+    Some((literal, class, after))
 }
 
 /// The characters of a class: one by one, or from one to another. A hyphen at the end is itself.
