@@ -1,10 +1,11 @@
 //! Many patterns that are matched at once, read and compiled when something is first compared with them.
 //!
 //! A process for one call compares few paths or none. To make expressions of patterns takes it longer than all the rest of reading them, and
-//! to compile those longer still.
+//! to compile those longer still. The first paths are therefore compared with the ends of the patterns: nearly all fit none.
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use globset::{Error, Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -21,11 +22,15 @@ pub enum LetterCase {
     Ignored,
 }
 
+/// How many paths are compared with the ends of the patterns alone, as long as these tell that none can match.
+const UNCOMPILED_MAX: usize = 64;
+
 /// Patterns over paths, in which only `**` reaches beyond a `/`. Made without compiling them.
 #[derive(Debug, Default)]
 pub struct LazyGlobs {
     texts: Vec<String>,
     case: LetterCase,
+    n_uncompiled: AtomicUsize,
     /// None inside: one cannot be read, or together they are more than can be compiled.
     set: OnceLock<Option<GlobSet>>,
 }
@@ -34,10 +39,22 @@ pub struct LazyGlobs {
 ///
 /// Errors: what is wrong with it.
 pub fn check(text: &str) -> Result<(), Error> {
-    match text.contains(MARKS) {
+    match text.contains(MARKS) && !has_plain_choices(text) {
         true => read(text, LetterCase::Counts).map(drop),
         false => Ok(()),
     }
+}
+
+/// Whether all marks are those of choices, closed and none within another: nothing can be wrong with these.
+fn has_plain_choices(text: &str) -> bool {
+    let mut is_open = false;
+    let is_plain = text.chars().all(|c| match c {
+        '{' => !std::mem::replace(&mut is_open, true),
+        '}' => std::mem::replace(&mut is_open, false),
+        '[' | ']' | '\\' => false,
+        _ => true,
+    });
+    is_plain && !is_open
 }
 
 /// The alternatives of the brace that `text` begins with, without empty ones, and what stands behind it.
@@ -76,6 +93,7 @@ impl LazyGlobs {
         Self {
             texts,
             case,
+            n_uncompiled: AtomicUsize::new(0),
             set: OnceLock::new(),
         }
     }
@@ -87,7 +105,7 @@ impl LazyGlobs {
 
     /// Whether one of them matches `path`; `otherwise` when they cannot be compiled: the caller says which answer is the safe one.
     pub fn is_match(&self, path: &Path, otherwise: bool) -> bool {
-        if self.texts.is_empty() {
+        if self.texts.is_empty() || self.is_apart(path) {
             return false;
         }
         let set = self
@@ -97,6 +115,36 @@ impl LazyGlobs {
             Some(set) => set.is_match(path),
             None => otherwise,
         }
+    }
+}
+
+impl LazyGlobs {
+    /// Whether `path` ends like none of the patterns. Of the first paths only: it is slower than to compare with what is compiled.
+    fn is_apart(&self, path: &Path) -> bool {
+        self.set.get().is_none()
+            && self.n_uncompiled.fetch_add(1, Ordering::Relaxed) < UNCOMPILED_MAX
+            && !(self.texts.iter()).any(|text| ends_alike(text, self.case, path))
+    }
+}
+
+/// Whether `path` ends with what stands behind the last wildcard of a pattern, without which it cannot match.
+fn ends_alike(text: &str, case: LetterCase, path: &Path) -> bool {
+    if text.contains(MARKS) {
+        return true;
+    }
+    let end = match text.rsplit_once(['*', '?']) {
+        // `**/` stands for no directory as well.
+        Some((_, end)) => end.trim_start_matches('/'),
+        None => text,
+    };
+    let path = path.as_os_str().as_encoded_bytes();
+    let Some(start) = path.len().checked_sub(end.len()) else {
+        return false;
+    };
+    match case {
+        LetterCase::Counts => path[start..] == *end.as_bytes(),
+        LetterCase::Ignored if !end.is_ascii() || !path.is_ascii() => true,
+        LetterCase::Ignored => path[start..].eq_ignore_ascii_case(end.as_bytes()),
     }
 }
 
@@ -120,7 +168,9 @@ fn read(text: &str, case: LetterCase) -> Result<Glob, Error> {
 mod tests {
     use std::path::Path;
 
-    use super::{LazyGlobs, LetterCase, check, read};
+    use proptest::prelude::*;
+
+    use super::{LazyGlobs, LetterCase, check, ends_alike, read};
 
     fn globs(texts: &[&str]) -> LazyGlobs {
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
@@ -179,5 +229,24 @@ mod tests {
         assert!(ignored.is_match(Path::new("/a/B"), false));
         assert!(!ignored.is_match(Path::new("/a/B/c"), true));
         assert!(!globs(&["/A/*"]).is_match(Path::new("/a/B"), true));
+    }
+
+    proptest! {
+        #[test]
+        fn what_ends_unlike_a_pattern_does_not_match(
+            parts in proptest::collection::vec("[aAb./*?]|\\*\\*/|é|\u{212a}|k|\\{a,b\\}", 0..6),
+            path in "[aAbBkK./é\u{212a}]{0,6}",
+            ignores_case: bool,
+        ) {
+            let case = if ignores_case { LetterCase::Ignored } else { LetterCase::Counts };
+            let text = parts.concat();
+            if let Ok(glob) = read(&text, case) {
+                let path = Path::new(&path);
+                let is_match = glob.compile_matcher().is_match(path);
+                prop_assert!(!is_match || ends_alike(&text, case, path), "{text:?} {path:?}");
+                let lazy = LazyGlobs::new(vec![text], case);
+                prop_assert_eq!(lazy.is_match(path, !is_match), is_match);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! matched against real paths and `/var/run/x` would otherwise never match where `/var/run` is a link to `/run`.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -300,8 +300,8 @@ fn below_root(root: &Path) -> String {
     globset::escape(text.trim_end_matches('/'))
 }
 
-/// Where the beginnings of patterns lead; most have one in common.
-type Followed = HashMap<PathBuf, Option<PathBuf>>;
+/// Where the beginnings of patterns lead, by their spelling: to hash a path takes it apart. Most have one in common.
+type Followed = HashMap<OsString, Option<PathBuf>>;
 
 /// The pattern itself, and once more with its literal beginning resolved when that differs.
 fn with_canonical(pattern: String, followed: &mut Followed) -> Vec<String> {
@@ -309,11 +309,11 @@ fn with_canonical(pattern: String, followed: &mut Followed) -> Vec<String> {
     let literal = names.iter().take_while(|name| !has_glob(name)).count();
     for keep in (1..=literal).rev() {
         let prefix = Path::new("/").join(names[..keep].join("/"));
-        let real = match followed.get(&prefix) {
+        let real = match followed.get(prefix.as_os_str()) {
             Some(known) => known.clone(),
             None => {
                 let real = real(&prefix);
-                followed.insert(prefix.clone(), real.clone());
+                followed.insert(prefix.clone().into(), real.clone());
                 real
             }
         };
