@@ -86,15 +86,19 @@ pub(crate) struct ProjectPlace<'a> {
 impl MergedLayers {
     /// The built-in layer.
     pub(crate) fn built_in() -> Self {
-        let mut merged = Self::default();
-        for known::Default { key, value, line } in known::DEFAULTS {
+        let entry = |default: &known::Default| {
             let entry = MergedValue {
-                value: value.to_value(),
-                origins: vec![ValueOrigin::BuiltIn { line: *line }],
+                value: default.value.to_value(),
+                origins: vec![ValueOrigin::BuiltIn { line: default.line }],
                 items: Vec::new(),
             };
-            merged.entries.insert((*key).to_owned(), entry);
-        }
+            (default.key.to_owned(), entry)
+        };
+        let mut merged = Self {
+            // They are in order, which spares a search for each.
+            entries: known::DEFAULTS.iter().map(entry).collect(),
+            ..Self::default()
+        };
         merged.kept = KEPT
             .iter()
             .filter_map(|key| Some(((*key).to_owned(), merged.entries.get(*key)?.clone())))

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use globset::escape;
@@ -185,8 +186,9 @@ fn has_parent(path: &Path) -> bool {
 }
 
 thread_local! {
-    /// Where the folders on the way lead that were looked at while a configuration is read, `None` where nothing is.
-    static SEEN: RefCell<Option<HashMap<PathBuf, Option<PathBuf>>>> = const { RefCell::new(None) };
+    /// Where the folders on the way lead that were looked at while a configuration is read, `None` where nothing is. By their spelling: to hash
+    /// a path takes it apart.
+    static SEEN: RefCell<Option<HashMap<OsString, Option<PathBuf>>>> = const { RefCell::new(None) };
 }
 
 /// Runs `work`, for which every folder leads where it led when it was first looked at: a configuration names dozens of paths below a few
@@ -222,14 +224,14 @@ fn followed(path: &Path) -> Option<PathBuf> {
 
 /// Like [`followed`], but each path is looked up once: later calls return what the first one found.
 fn seen(path: &Path) -> Option<PathBuf> {
-    let known = SEEN.with_borrow(|seen| seen.as_ref()?.get(path).cloned());
+    let known = SEEN.with_borrow(|seen| seen.as_ref()?.get(path.as_os_str()).cloned());
     if let Some(known) = known {
         return known;
     }
     let found = followed(path);
     SEEN.with_borrow_mut(|seen| {
         if let Some(seen) = seen {
-            seen.insert(path.to_owned(), found.clone());
+            seen.insert(path.into(), found.clone());
         }
     });
     found
