@@ -89,7 +89,9 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
+    use serde::Serialize as _;
     use serde_json::json;
+    use serde_json::ser::PrettyFormatter;
     use zeph_core::id::PluginId;
     use zeph_core::limit::CallLimits;
     use zeph_core::manifest::Manifest;
@@ -132,7 +134,13 @@ mod tests {
             if bless {
                 let file = format!("../../plugins/bundle/tools/{}.json", component.name);
                 let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-                fs::write(file, format!("{listed:#}\n")).unwrap();
+                // A line for each value, and no indentation, which every start would read.
+                let mut text = Vec::new();
+                let lines = PrettyFormatter::with_indent(b"");
+                let mut writer = serde_json::Serializer::with_formatter(&mut text, lines);
+                listed.serialize(&mut writer).unwrap();
+                text.push(b'\n');
+                fs::write(file, text).unwrap();
                 continue;
             }
             assert_eq!(
