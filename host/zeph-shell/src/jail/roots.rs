@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::Access;
 use zeph_core::git_config::GitUser;
@@ -35,6 +36,8 @@ pub(super) struct GrantedPaths {
     /// What they may read besides; none lies within another, or within what may be changed.
     read: Vec<HeldObject>,
     hidden: Vec<FollowedName>,
+    /// What is hidden of the system, looked for when the first command is to run: nothing that ran before could change it.
+    keys: OnceLock<Vec<FollowedName>>,
     protected: Vec<FollowedName>,
     git_user: GitUser,
 }
@@ -90,14 +93,12 @@ impl GrantedPaths {
         }
         let write = outermost(write);
         read.retain(|place| !write.iter().any(|root| within(place.path(), root.path())));
-        let followed =
-            |paths: &[PathBuf]| paths.iter().map(|path| FollowedName::new(path)).collect();
-        let hidden: Vec<PathBuf> = policy.hidden.iter().cloned().chain(secrets()).collect();
         Ok(Self {
             work,
             write,
             read: outermost(read),
-            hidden: followed(&hidden),
+            hidden: followed(&policy.hidden),
+            keys: OnceLock::new(),
             protected: followed(&policy.protected),
             git_user: policy.git_user.clone(),
         })
@@ -108,7 +109,8 @@ impl GrantedPaths {
         let all = |followed: &[FollowedName]| -> Vec<PathBuf> {
             followed.iter().flat_map(FollowedName::places).collect()
         };
-        let hidden = outermost_paths(all(&self.hidden));
+        let keys = self.keys.get_or_init(|| followed(&secrets()));
+        let hidden = outermost_paths([all(&self.hidden), all(keys)].concat());
         let mut roots = Roots {
             work: Vec::new(),
             writable: Vec::new(),
@@ -217,13 +219,18 @@ impl Roots {
 
 /// Keys of the machine that lie among settings which commands see, and that the user of commands can read: only some users can, root
 /// among them.
-fn secrets() -> impl Iterator<Item = PathBuf> {
+fn secrets() -> Vec<PathBuf> {
     let is_seen = |path: &PathBuf| {
         let mut wanted = [Access::READ_OK, Access::EXEC_OK].into_iter();
         wanted.any(|access| rustix::fs::access(path.as_path(), access).is_ok())
     };
-    let found = system::secrets(Path::new("/etc"));
-    found.into_iter().filter(is_seen)
+    let mut found = system::secrets(Path::new("/etc"));
+    found.retain(is_seen);
+    found
+}
+
+fn followed(paths: &[PathBuf]) -> Vec<FollowedName> {
+    paths.iter().map(|path| FollowedName::new(path)).collect()
 }
 
 /// What is there of `paths`, held.
