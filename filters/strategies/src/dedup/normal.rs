@@ -58,7 +58,9 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
             at = plain_end(bytes, at).0.max(at + 1);
             continue;
         }
-        if let Some(end) = short_word_end(bytes, at) {
+        if class & LOWER != 0
+            && let Some(end) = short_word_end(bytes, at)
+        {
             at = end;
             continue;
         }
@@ -108,7 +110,7 @@ fn role<const LOOSELY: bool>(
         return if is_aside { Role::Aside } else { Role::Told };
     }
     // Of days alone no log is made, but for one in front.
-    let is_clock = text.contains(&b':') || text[0] == b'[';
+    let is_clock = memchr::memchr(b':', text).is_some() || text[0] == b'[';
     let is_other = is_clock && !is_measure(before);
     let has_word = |text: &[u8]| text.iter().any(u8::is_ascii_alphanumeric);
     let is_written = match written {
@@ -169,6 +171,9 @@ const CLASSES: [u8; 256] = {
         if byte == MICRO[0] {
             class |= WIDE;
         }
+        if byte.is_ascii_lowercase() {
+            class |= LOWER;
+        }
         classes[byte as usize] = class;
         if byte == u8::MAX {
             break classes;
@@ -188,6 +193,8 @@ const MOMENT: u8 = 4;
 /// The first byte of `µ`.
 const WIDE: u8 = 8;
 
+const LOWER: u8 = 16;
+
 /// `µ`, which of all that is not ASCII belongs to words.
 const MICRO: &[u8] = "µ".as_bytes();
 
@@ -202,7 +209,8 @@ fn plain_end(bytes: &[u8], at: usize) -> (usize, bool) {
     (n.map_or(bytes.len(), |n| at + n), all & DIGIT != 0)
 }
 
-/// The place behind a short word of lower-case letters and what cannot begin anything, as most words are: eight bytes at once.
+/// The place behind a short word of lower-case letters, of which one stands at `at`, and what cannot begin anything, as most words are: eight
+/// bytes at once.
 #[inline]
 fn short_word_end(bytes: &[u8], at: usize) -> Option<usize> {
     const TOP: u64 = 0x8080_8080_8080_8080;
@@ -213,8 +221,7 @@ fn short_word_end(bytes: &[u8], at: usize) -> Option<usize> {
     let is_lower = ((next | TOP) - A) & !((next | TOP) - BEHIND_Z) & !next & TOP;
     let n_lower = ((!is_lower & TOP).trailing_zeros() / u8::BITS) as usize;
     let behind = *bytes.get(at + n_lower)?;
-    (n_lower < size_of::<u64>() && n_lower > 0 && CLASSES[usize::from(behind)] == 0)
-        .then_some(at + n_lower + 1)
+    (n_lower < size_of::<u64>() && CLASSES[usize::from(behind)] == 0).then_some(at + n_lower + 1)
 }
 
 /// The end of the word that begins at `at`, and whether it has a digit. A moment behind `µ` is not part of it.
@@ -403,7 +410,7 @@ fn push_instead(word: &str, kind: Kind, normal: &mut String) {
         Kind::Word => normal.push_str(word),
         Kind::Identifier => normal.push('\u{3}'),
         Kind::Duration(n_digits) => {
-            normal.extend(std::iter::repeat_n('\u{2}', n_digits));
+            (0..n_digits).for_each(|_| normal.push('\u{2}'));
             normal.push_str(&word[n_digits..]);
         }
     }
@@ -414,10 +421,17 @@ const fn may_begin_moment(first: u8) -> bool {
     matches!(first, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b'J' | b'M' | b'N' | b'O' | b'S' | b'[')
 }
 
-/// Whether more than the first byte may be that of a moment: nearly every word is ruled out.
+/// Whether more than the first byte may be that of a moment: nearly every word and number is ruled out.
 #[inline]
 fn may_be_moment(bytes: &[u8], at: usize) -> bool {
-    !bytes[at].is_ascii_lowercase() || bytes.get(at + 8) == Some(&b'-')
+    let behind = |n: usize| bytes.get(at + n).copied().unwrap_or_default();
+    let is_begun = match bytes[at] {
+        b'[' => true,
+        b'0'..=b'9' => matches!(behind(2), b':' | b'/') || matches!(behind(4), b'-' | b'/'),
+        b'A'..=b'Z' => behind(1).is_ascii_lowercase(),
+        _ => false,
+    };
+    is_begun || behind(8) == b'-'
 }
 
 /// The end of the timestamp or UUID that begins at `at`.
