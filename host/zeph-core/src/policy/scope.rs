@@ -8,6 +8,7 @@ use super::facts::SessionFacts;
 use super::mode::Mode;
 use super::pattern::Pattern;
 use super::reach::Reach;
+use super::redirection::Write;
 use super::subject::{LinePart, RuleSubject, Text, WRITER, tool_key};
 use super::{Finding, Policy, Verdict};
 
@@ -233,10 +234,13 @@ impl Scoped {
     /// The redirections that constraints of `write` are against, in words.
     fn violating_writes(&self, subject: &RuleSubject<'_>) -> Vec<(Mode, String)> {
         let writes = subject.line.iter().flat_map(|line| &line.writes);
-        let violated = writes.map(Reach::of_write).flat_map(|reach| {
+        let violated = writes.flat_map(|write| {
+            let reach = Reach::of_write(write);
             let constraints = self.constraints_of(&WRITER);
-            let violated = constraints
-                .filter_map(|constraint| Some((constraint.mode, constraint.outside(&reach)?)));
+            let violated = constraints.filter_map(|constraint| {
+                let denied = constraint.denied_write(write);
+                denied.or_else(|| Some((constraint.mode, constraint.outside(&reach)?)))
+            });
             violated.collect::<Vec<_>>()
         });
         violated.collect()
@@ -270,6 +274,33 @@ impl Constraint {
             Some(_) => format!("`{shown}` is outside the allowed paths"),
             None => format!("`{shown}` may be outside the allowed paths"),
         })
+    }
+
+    /// Which denied pattern a redirection matches, in words. One to a file that is not known may match each: it asks.
+    fn denied_write(&self, write: &Write<'_>) -> Option<(Mode, String)> {
+        let Some(places) = &write.places else {
+            let pattern = self.deny.first()?;
+            let mode = match self.mode {
+                Mode::Deny => Mode::Ask,
+                other => other,
+            };
+            let (shown, pattern) = (write.shown(), pattern.text());
+            return Some((
+                mode,
+                format!("`{shown}` may match the denied pattern `{pattern}`"),
+            ));
+        };
+        let target = write.redirection.target.clone().map(Text::new);
+        let fits = |pattern: &&CommandPattern| {
+            let mut texts = places.iter().chain(&target);
+            texts.any(|text| pattern.fits_text(&text.given, &text.lower))
+        };
+        let pattern = self.deny.iter().find(fits)?.text();
+        let shown = write.shown();
+        Some((
+            self.mode,
+            format!("`{shown}` matches the denied pattern `{pattern}`"),
+        ))
     }
 
     /// Which of it the call violates, in words.

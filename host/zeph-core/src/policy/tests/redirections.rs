@@ -2,8 +2,8 @@
 
 use super::lab::{decide, permissions, redirected, rule, rules};
 use crate::policy::{
-    Action, AllowRule, Constraint, Decision, Effect, PermissionRule, PermissionSource, Permissions,
-    Policy, PolicyRuleText, Scoped, SessionFacts, authorise,
+    Action, AllowRule, Constraint, Decision, Effect, Mode, PermissionRule, PermissionSource,
+    Permissions, Policy, PolicyRuleText, Scoped, SessionFacts, authorise,
 };
 
 fn bash(rules: &[&str]) -> Policy {
@@ -277,6 +277,36 @@ fn a_constraint_of_paths_sees_redirections() {
         assert_eq!(in_out("> ?"), "deny", "{tool}");
         assert_eq!(in_out("> /dev/null"), "allow", "{tool}");
     }
+}
+
+#[test]
+fn the_denied_patterns_of_write_see_redirections() {
+    let decided = |mode, pattern: &str, redirection: &str| {
+        let constraint = Constraint::new(&[pattern.to_owned()], Vec::new()).unwrap();
+        let constraints = vec![("write".to_owned(), constraint.with_mode(mode))];
+        let policy = Policy {
+            scoped: Some(Scoped::new(None, Vec::new(), constraints)),
+            ..bash(&["allow *"])
+        };
+        decide(&policy, redirected("ls", &[redirection]))
+    };
+    for (pattern, redirection, expect) in [
+        ("*.env", "> prod.env", "deny"),
+        ("*.env", "2>> src/PROD.env", "deny"),
+        ("secrets/*", "> secrets/x", "deny"),
+        ("/w/secrets", "&> secrets/x", "deny"),
+        ("re:secret|key$", "> my.key", "deny"),
+        ("*.env", "> out.txt", "allow"),
+        ("*.env", "< prod.env", "allow"),
+        ("*.env", "> /dev/null", "allow"),
+        // It is known only when it runs.
+        ("*.env", "> ?", "ask"),
+    ] {
+        let said = decided(Mode::Deny, pattern, redirection);
+        assert_eq!(said, expect, "{pattern} {redirection}");
+    }
+    assert_eq!(decided(Mode::Ask, "*.env", "> a.env"), "ask");
+    assert_eq!(decided(Mode::Ask, "*.env", "> ?"), "ask");
 }
 
 #[test]
