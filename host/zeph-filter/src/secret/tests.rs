@@ -414,6 +414,74 @@ fn samples() -> Vec<(&'static str, String)> {
             "password on a command line",
             "curl -s -u admin:hunt3r2xy http://a".to_owned(),
         ),
+        (
+            "password on a command line",
+            "mysql -uroot -phunter db".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "mysqldump --single-transaction -u root -pS3cretPass shop > shop.sql".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "docker exec db mariadb-dump -phunt3r2xy shop".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "mongosh mongo.example/shop -u admin -p hunt3r2xy".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "mongodump -u admin -phunt3r2xy".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "docker login -u me -p hunt3r2xy registry.example".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "helm registry login -p hunt3r2xy registry.example".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "az login --service-principal -u app -p hunt3r2xy".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "redis-cli -h cache -a hunt3r2xy ping".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "ldapsearch -x -D cn=admin -w hunt3r2xy".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "sqlcmd -S db -U sa -P hunt3r2xy".to_owned(),
+        ),
+        (
+            "session cookie",
+            "Set-Cookie: session=7f3e1c0a9b2d4e5f8a6b1c2d; Path=/; HttpOnly".to_owned(),
+        ),
+        (
+            "session cookie",
+            "< set-cookie: connect.sid=s%3A7f3e1c0a9b2d4e5f.8a6b1c2d; Path=/".to_owned(),
+        ),
+        (
+            "session cookie",
+            "Cookie: theme=dark; PHPSESSID=298zf09hf012fh2q; lang=de".to_owned(),
+        ),
+        (
+            "session cookie",
+            "{\"Set-Cookie\": [\"sessionid=38afes7a8xq91b2c\"]}".to_owned(),
+        ),
+        (
+            "session cookie",
+            "curl -s -b session=7f3e1c0a9b2d4e5f8a6b http://a".to_owned(),
+        ),
+        (
+            "session cookie",
+            "curl --cookie \"JSESSIONID=A1B2C3D4E5F60718\" http://a".to_owned(),
+        ),
         ("Typeform token", format!("tfp_{}", word(59))),
         ("Mapbox token", format!("sk.eyJ{}.{}", word(80), word(22))),
         (
@@ -601,6 +669,27 @@ fn ordinary_text_raises_no_alarm() {
         "main.rs:12:8:error:expected1",
         "console.log(\"password\\\": \\\"<password-1>\\\"\")",
         "s.lower().replace_all_of_these",
+        "mysql -u root -p shop1_production",
+        "mysql --port=3306 --protocol=tcp1",
+        "mysql -uroot -p$MYSQL_PASSWORD1",
+        "mysql -P 3306 -h db1",
+        "mysql Ver 8.0.36-28 for Linux -pv",
+        "mysqlclient -python3 bindings",
+        "mongo --port 27017 -p",
+        "mongodb -p 27017:27017x",
+        "docker run -p 127.0.0.1:8080:80 nginx1",
+        "docker login -u me --password-stdin",
+        "the login page -purpose1 of it",
+        "redis-cli -h cache -a $REDIS_PASSWORD1",
+        "ldapsearch -w <password-1>",
+        "Set-Cookie: theme=dark; Path=/",
+        "Set-Cookie: session=deleted; expires=Thu, 01 Jan 1970 00:00:00 GMT",
+        "Cookie: session=<your-session-id-1>",
+        "document.cookie = \"session=\" + encodeURIComponent(value1)",
+        "response.set_cookie(\"session_token\", token_of(user1))",
+        "const cookie = require('cookie-session-middleware1')",
+        "SESSION_COOKIE_NAME = sessionid_of_the_site1",
+        "curl -b cookies.txt -c cookies.txt http://localhost:8080",
         "",
     ] {
         assert_eq!(kinds(text), [""; 0], "{text}");
@@ -664,6 +753,10 @@ fn hostile_text_takes_linear_time() {
         "aws key = ",
         "ghp_",
         "authorization: bearer ",
+        "mysql -p ",
+        "cookie: a=b; ",
+        "curl -b a=b; ",
+        "docker login -p ",
     ] {
         let text = unit.repeat(200_000 / unit.len());
         assert!(secrets.scan(text.as_bytes()).len() <= 20);

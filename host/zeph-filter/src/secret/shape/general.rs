@@ -146,6 +146,56 @@ pub(super) static SHAPES: &[Shape] = &[
         r#"\bcurl (?:[^\n]{0,300} )?(?:-u ?|--user[ =])["']?[^\s:"']{1,100}:([^\s"']{6,200})"#,
         Check::Value,
     ),
+    // Glued to the option, or it is the name of a database.
+    shape(
+        "password on a command line",
+        r"\bmysql|\bmariadb",
+        r#"\b(?:mysql(?:dump|admin|import|show|check|slap|pump)?|mariadb(?:-[a-z]{1,12})?) (?:[^\n|;&<>]*? )?-p["']?([^\s"']{6,200})"#,
+        Check::Word,
+    ),
+    shape(
+        "password on a command line",
+        r"\bmongo",
+        r#"\bmongo(?:sh|dump|restore|import|export|stat|top)? (?:[^\n|;&<>]*? )?-p ?["']?([^\s"']{6,200})"#,
+        Check::Value,
+    ),
+    shape(
+        "password on a command line",
+        "docker login|podman login|nerdctl login|buildah login|skopeo login|oras login|registry login|\\baz login|\\boc login|\\bcf login",
+        r#" login (?:[^\n|;&<>]*? )?-p ?["']?([^\s"']{8,200})"#,
+        Check::Value,
+    ),
+    shape(
+        "password on a command line",
+        r"\bredis-cli |\bvalkey-cli ",
+        r#"\b(?:redis|valkey)-cli (?:[^\n|;&<>]*? )?-a ["']?([^\s"']{8,200})"#,
+        Check::Value,
+    ),
+    shape(
+        "password on a command line",
+        r"\bldap",
+        r#"\bldap(?:search|modify|add|delete|passwd|whoami) (?:[^\n|;&<>]*? )?-w ?["']?([^\s"']{8,200})"#,
+        Check::Value,
+    ),
+    shape(
+        "password on a command line",
+        r"\bsqlcmd ",
+        r#"\bsqlcmd (?:[^\n|;&<>]*? )?-P ?["']?([^\s"']{8,200})"#,
+        Check::Value,
+    ),
+    // What names a session, in a header or handed to curl.
+    shape(
+        "session cookie",
+        "(?i)cookie[:\"'=]",
+        r#"(?i)cookie[:"'=](?:[^\n]*?[; \t:="'\[])?[a-z0-9_.-]{0,40}(?:sess|sid|auth|token|jwt|login|remember)[a-z0-9_.-]{0,40}=([^;\s"',]{15,400})"#,
+        Check::Value,
+    ),
+    shape(
+        "session cookie",
+        "--cookie |--cookie=|curl ",
+        r#"(?:--cookie[ =]|\bcurl (?:[^\n|;]*? )?-b ?)["']?[^=;\s"']{1,60}=([^;\s"',]{15,400})"#,
+        Check::Value,
+    ),
     shape(
         "password in an assignment",
         "(?i)password>|passwd>|passphrase>|secret>|apikey>",
