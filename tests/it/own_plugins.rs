@@ -180,3 +180,65 @@ fn what_is_withheld_of_a_directory_leaves_the_rest() {
         "{page}"
     );
 }
+
+/// What `explain` says of a call is what the call gets, also where `tools.file.rights` lets no tool do it.
+#[test]
+fn explain_asks_the_rights_of_files() {
+    let product = Product::new();
+    for (rights, call, refused) in [
+        (
+            "read",
+            &["write", "path=a.txt", "content=x"][..],
+            Some("create"),
+        ),
+        ("read", &["delete_path", "path=a.txt"], Some("delete")),
+        ("read", &["read", "path=a.txt"], None),
+        ("write", &["grep", "pattern=x"], Some("read")),
+        (
+            "read,create",
+            &["write", "path=a.txt", "content=x"],
+            Some("write"),
+        ),
+        ("read,create", &["write", "path=b.txt", "content=x"], None),
+        (
+            "read,create",
+            &["move_path", "source=a.txt", "destination=c.txt"],
+            Some("delete"),
+        ),
+        (
+            "read,create",
+            &["copy_path", "source=a.txt", "destination=d.txt"],
+            None,
+        ),
+        (
+            "read,delete",
+            &["move_path", "source=a.txt", "destination=c.txt"],
+            Some("create"),
+        ),
+        (
+            "read,write,create",
+            &["edit", "path=a.txt", "old_string=x", "new_string=y"],
+            None,
+        ),
+    ] {
+        product.file("a.txt", "x\n");
+        let set = format!("tools.file.rights={rights}");
+        let explained = product.run(&[&["--set", &set, "explain", "--as-person"], call].concat());
+        let called = product.run(&[&["--set", &set, "call"], call].concat());
+        let said = format!("{call:?} {explained:?} {called:?}");
+        assert_eq!(called.code == Some(0), refused.is_none(), "{said}");
+        assert_eq!(explained.code == Some(0), refused.is_none(), "{said}");
+        if let Some(verb) = refused {
+            let why = format!("may not {verb} in `{}`", product.work.display());
+            assert!(explained.stdout.contains(&why), "{said}");
+            assert!(
+                explained.stdout.contains("decided by tools.file.rights"),
+                "{said}"
+            );
+            assert!(
+                format!("{}{}", called.stdout, called.stderr).contains(&why),
+                "{said}"
+            );
+        }
+    }
+}

@@ -106,6 +106,8 @@ pub struct FileFacts {
     pub obeyed: Vec<ObeyedPath>,
     /// Why the call cannot reach a path it names, in a sentence; only of tools that are known to take paths for what they are.
     pub outside: Option<String>,
+    /// Why the call can do nothing with a path it names, in a sentence: `tools.file.rights` lets no tool do that. Of the same tools only.
+    pub lacking: Option<String>,
 }
 
 /// A path a call names and would change, and what of the list of obeyed files it is.

@@ -206,6 +206,7 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
 }
 
 pub(crate) mod line;
+pub(crate) mod rights;
 
 #[cfg(test)]
 mod tests {

@@ -34,6 +34,9 @@ use crate::work::Work;
 use zeph_plugins::rights::{self, Rights, RightsSource};
 use zeph_plugins::set::{InForce, PluginOrigin};
 
+/// The plugin of the program whose tools take paths of files.
+const FILE_PLUGIN: &str = "file";
+
 /// What the stages work with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resolver<'a> {
@@ -217,6 +220,7 @@ impl Resolver<'_> {
         };
         call.can_change = rights.can_change;
         call.files = self.file_facts(in_force, &call).await;
+        call.files.lacking = self.lacking(in_force, &call);
         let work = in_force.plugin().work(rights.grant.clone());
         let exit = (self.replay.is_none())
             .then(|| network::exit(self.egress, in_force, &rights, &self.authoriser.secrets));
@@ -234,6 +238,18 @@ impl Resolver<'_> {
         let origin = plugin.map(|plugin| plugin.origin);
         let room = &self.authoriser.trust;
         room.of_call(self.trust, session, tool, origin)
+    }
+
+    /// Why `tools.file.rights` leaves a file tool nothing that it could do.
+    fn lacking(&self, in_force: &InForce, call: &ResolvedCall) -> Option<String> {
+        let is_ours = in_force.origin == PluginOrigin::Program;
+        if !is_ours || in_force.plugin().id().0 != FILE_PLUGIN {
+            return None;
+        }
+        let (tool, values) = (call.tool.name.as_str(), &call.arguments.values);
+        let roots = &self.config.file.roots;
+        let look = || path::rights::lacking(tool, values, roots);
+        run_as(self.config.tool_user.as_ref(), look).ok().flatten()
     }
 
     /// What the paths of a call are, as far as that can be seen before it runs.

@@ -173,9 +173,11 @@ impl Findings {
 }
 
 fn outside(call: &ResolvedCall) -> Finding {
-    match &call.files.outside {
-        None => Finding::pass("no path outside the allowed directories"),
-        Some(reason) => Finding::new(Verdict::Deny, "tools.file.allowed_paths").because(reason),
+    let denied = |key: &str, reason: &String| Finding::new(Verdict::Deny, key).because(reason);
+    match (&call.files.outside, &call.files.lacking) {
+        (Some(reason), _) => denied("tools.file.allowed_paths", reason),
+        (None, Some(reason)) => denied("tools.file.rights", reason),
+        (None, None) => Finding::pass("no path outside the allowed directories"),
     }
 }
 
