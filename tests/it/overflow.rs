@@ -16,6 +16,23 @@ fn long_text() -> String {
 }
 
 #[test]
+fn a_result_that_is_used_again_is_stored_once() {
+    let product = Product::new();
+    product.file("long.txt", long_text());
+    let mut host = Running::start(&product, &[]);
+    let grep = json!({"pattern": "line", "max_results": 2_000});
+    let first = host.call("grep", &grep);
+    assert!(first["overflow"].is_string(), "{first}");
+    for _ in 0..2 {
+        let again = host.call("grep", &grep);
+        assert!(again["notes"].to_string().contains("cached "), "{again}");
+        assert_eq!(again["overflow"], first["overflow"]);
+    }
+    let page = host.call("read_overflow", &json!({"id": first["overflow"]}));
+    assert_eq!(page["status"], "ok", "{page}");
+}
+
+#[test]
 fn a_long_result_is_cut_and_can_be_read_back_in_its_conversation_only() {
     let product = Product::new();
     product.file("long.txt", long_text());

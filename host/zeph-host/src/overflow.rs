@@ -1,7 +1,10 @@
 //! Fits a result into what a model should get at once, and keeps the full text when something was omitted of it.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
+use moka::sync::Cache;
+use sha2::{Digest as _, Sha256};
 use zeph_config::OverflowConfig;
 use zeph_core::id::{ConversationId, OverflowId};
 use zeph_core::output::{Content, Outcome, ToolOutput, cut};
@@ -20,6 +23,12 @@ pub(crate) const PAGE_CHARS_MIN: usize = 500;
 /// Of these, characters that are kept free for the lines below a page.
 const PAGE_NOTICE_CHARS: usize = 300;
 
+/// How many stored texts are remembered.
+const RECENT_MAX: u64 = 1_000;
+
+/// How long they are: a small part of the time for which a text stays in the store (`tools.overflow.retention_days`).
+const RECENT_TIME: Duration = Duration::from_secs(3_600);
+
 /// How the line ends that stands for the middle of a text that is too long.
 pub(crate) const OMITTED: &str = " characters omitted …]";
 
@@ -31,11 +40,26 @@ pub(crate) const STORED: &str = "[full output stored — ID: overflow:";
 pub(crate) struct Overflow {
     store: Store,
     settings: OverflowConfig,
+    /// What was stored lately: a result that is used again has its text there already.
+    recent: Cache<StoredKey, OverflowId>,
+}
+
+/// What two stored texts have in common that are one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct StoredKey {
+    conversation: ConversationId,
+    full: [u8; 32],
+    rules: Vec<String>,
 }
 
 impl Overflow {
     pub(crate) fn new(store: Store, settings: OverflowConfig) -> Self {
-        Self { store, settings }
+        let recent = Cache::builder().max_capacity(RECENT_MAX);
+        Self {
+            store,
+            settings,
+            recent: recent.time_to_live(RECENT_TIME).build(),
+        }
     }
 
     /// Where full texts are.
@@ -257,9 +281,22 @@ async fn store(
     full: Vec<u8>,
     rules: Vec<String>,
 ) -> Result<OverflowId, StoreError> {
-    let handle = handle.unwrap_or_else(OverflowId::new);
-    let stored = room
-        .store
-        .put_overflow_as(handle, conversation, full, rules, now_ms());
-    stored.await
+    if let Some(handle) = handle {
+        let put = (room.store).put_overflow_as(handle, conversation, full, rules, now_ms());
+        return put.await;
+    }
+    let key = StoredKey {
+        conversation,
+        full: Sha256::digest(&full).into(),
+        rules: rules.clone(),
+    };
+    if let Some(known) = room.recent.get(&key)
+        // A conversation may have been deleted meanwhile.
+        && room.store.overflow(conversation, known).await?.as_ref() == Some(&full)
+    {
+        return Ok(known);
+    }
+    let id = OverflowId::new();
+    let put = (room.store).put_overflow_as(id, conversation, full, rules, now_ms());
+    put.await.inspect(|id| room.recent.insert(key, *id))
 }
