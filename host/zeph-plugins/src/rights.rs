@@ -135,6 +135,8 @@ pub struct ProgramRights {
     pub patterns: Vec<String>,
     /// The directories they see at most, with what they may do there: those of the plugin itself.
     pub directories: Vec<FsRoot>,
+    /// The parts of them that are withheld, with the rights that they lack there.
+    pub denied: Vec<FsRoot>,
     /// Whether the tool calls itself read-only: then they can change nothing either, and have no network.
     pub only_reads: bool,
 }
@@ -207,6 +209,7 @@ pub async fn of_call(
         programs: ProgramRights {
             patterns: effective.programs,
             directories: apart_from(effective.directories, &denied),
+            denied,
             only_reads: promises.read_only,
         },
         services: ServiceRights {
@@ -239,13 +242,12 @@ fn directories_of(grants: &[GrantRecord]) -> Vec<FsRoot> {
     capabilities.filter_map(root).collect()
 }
 
-/// What programs see of directories. The sandbox shows directories as a whole: those that hold a denied one lack its rights, too.
+/// What programs see of directories: a denied one takes its rights from those in it. What it takes from a directory around it is for the
+/// sandbox to withhold.
 fn apart_from(mut directories: Vec<FsRoot>, denied: &[FsRoot]) -> Vec<FsRoot> {
     for root in &mut directories {
-        let overlaps =
-            |one: &&FsRoot| one.path.starts_with(&root.path) || root.path.starts_with(&one.path);
-        let denied = denied.iter().filter(overlaps);
-        root.rights = denied.fold(root.rights, |left, one| left.without(one.rights));
+        let around = denied.iter().filter(|one| root.path.starts_with(&one.path));
+        root.rights = around.fold(root.rights, |left, one| left.without(one.rights));
     }
     directories.retain(|root| root.rights != FsRights::default());
     directories

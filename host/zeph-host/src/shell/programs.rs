@@ -30,6 +30,10 @@ struct JailKey {
     plugin: String,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
+    /// What is withheld of these as a whole.
+    hidden: Vec<PathBuf>,
+    /// What may be read there and not changed.
+    protected: Vec<PathBuf>,
     only_reads: bool,
 }
 
@@ -93,13 +97,32 @@ impl JailKey {
             true => Vec::new(),
             false => inside(granted(FsRights::ALL), &writable.iter().collect::<Vec<_>>()),
         };
+        let hidden = withheld(rights, |denied| denied.read);
+        let protected = withheld(rights, |denied| !denied.read);
+        let apart_from = |paths: Vec<PathBuf>, parts: &[&[PathBuf]]| {
+            let is_in = |path: &PathBuf| parts.concat().iter().any(|part| path.starts_with(part));
+            paths.into_iter().filter(|path| !is_in(path)).collect()
+        };
         Self {
             plugin: plugin.to_string(),
-            read: inside(granted(FsRights::READ), &readable),
-            write,
+            // Of what commands may see, some may lie in a withheld part.
+            read: apart_from(inside(granted(FsRights::READ), &readable), &[&hidden]),
+            write: apart_from(write, &[&hidden, &protected]),
+            hidden,
+            protected,
             only_reads: rights.only_reads,
         }
     }
+}
+
+/// The withheld parts of what programs see, of which `lacks` is so. The sandbox hides a part that may not be read, and protects one that may
+/// not be written to in one way or another.
+fn withheld(rights: &ProgramRights, lacks: impl Fn(FsRights) -> bool) -> Vec<PathBuf> {
+    let parts = rights.denied.iter().filter(|one| {
+        let mut directories = rights.directories.iter();
+        lacks(one.rights) && directories.any(|root| one.path.starts_with(&root.path))
+    });
+    parts.map(|one| one.path.clone()).collect()
 }
 
 /// What lies both in one of `granted` and in one of `given`.
@@ -142,6 +165,8 @@ fn policy(base: &JailPolicy, key: &JailKey) -> JailPolicy {
             ..base.environment.clone()
         },
         cache,
+        hidden: [base.hidden.as_slice(), &key.hidden].concat(),
+        protected: [base.protected.as_slice(), &key.protected].concat(),
         ..base.clone()
     }
 }
