@@ -39,9 +39,7 @@ pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth, RawServe, RawWorkspace
 pub(crate) use self::servers::{
     RawArgumentRule, RawSecretValue, RawServer, RawServerValue, RawToolChoice, RawTrustLevel,
 };
-pub(crate) use self::shaping::{
-    RawAdversarialPolicy, RawDependencies, RawDependencyRule, RawSchemaFilter, RawTafc,
-};
+pub(crate) use self::shaping::{RawAdversarialPolicy, RawDependencies, RawSchemaFilter, RawTafc};
 pub(crate) use self::shell::{RawExitHost, RawExitTls, RawSandbox, RawShell};
 pub(crate) use self::signers::{RawPluginTrust, RawSigner, RawUnsigned};
 use super::presets::Preset;

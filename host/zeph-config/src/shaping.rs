@@ -1,6 +1,6 @@
 //! What a model is shown of the tools, and who else judges its calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,8 +34,59 @@ pub struct DependencySettings {
     pub boost_per_dep: f64,
     /// What all of them add at most.
     pub max_total_boost: f64,
-    /// By the name of the tool that needs something; `requires` has no cycle.
+    /// By the name of the tool that needs something; `requires` has no cycle of tools that are called by one name each.
     pub rules: BTreeMap<String, DependencyRule>,
+}
+
+impl DependencySettings {
+    /// The tools that need each other, so that none of them can ever run: the rule where that is told, and a shortest way from its tool
+    /// back to itself. Each cycle once. `key` is the one name of a tool, whatever it is called.
+    pub fn cycles(&self, key: impl Fn(&str) -> String) -> Vec<(&str, String)> {
+        let mut needs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (tool, rule) in &self.rules {
+            let required = rule.requires.iter().map(|name| key(name));
+            needs.entry(key(tool)).or_default().extend(required);
+        }
+        let mut told = BTreeSet::new();
+        let mut cycles = Vec::new();
+        for tool in self.rules.keys() {
+            let first = key(tool);
+            let Some(cycle) = way_back(&needs, &first) else {
+                continue;
+            };
+            if cycle.iter().min() == Some(&first.as_str()) && told.insert(first.clone()) {
+                let way = [cycle.as_slice(), &cycle[..1]].concat();
+                cycles.push((tool.as_str(), way.join(" needs ")));
+            }
+        }
+        cycles
+    }
+}
+
+/// A shortest way from `tool` back to itself, beginning with it; none when there is none.
+fn way_back<'a>(
+    needs: &'a BTreeMap<String, BTreeSet<String>>,
+    tool: &'a str,
+) -> Option<Vec<&'a str>> {
+    let mut ways = vec![vec![tool]];
+    let mut seen: Vec<&str> = Vec::new();
+    while !ways.is_empty() {
+        let mut longer = Vec::new();
+        for way in ways {
+            let needed = way.last().and_then(|last| needs.get(*last));
+            for next in needed.into_iter().flatten() {
+                if next == tool {
+                    return Some(way);
+                }
+                if !seen.contains(&next.as_str()) {
+                    seen.push(next);
+                    longer.push([way.as_slice(), &[next.as_str()]].concat());
+                }
+            }
+        }
+        ways = longer;
+    }
+    None
 }
 
 /// What one tool needs before it.

@@ -2,17 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use zeph_config::{Config, ServerConfig};
+use zeph_config::{Config, DependencySettings, ServerConfig};
 use zeph_core::id::ServerName;
-use zeph_core::policy::{NamedTool, Policy, unknown_tools};
+use zeph_core::policy::{NamedTool, Policy, tool_key, unknown_tools};
 use zeph_core::tool::Tool;
 
+use crate::dependencies::keys_of;
 use crate::servers::{self, naming::Naming};
 
-/// The tools that lists other than rules name, as far as their sections are in effect.
-pub(crate) fn named_tools(config: &Config) -> Vec<NamedTool> {
+/// What the configuration says of tools by their names, besides rules.
+pub(crate) struct NamedTools {
+    /// The tools that lists name.
+    tools: Vec<NamedTool>,
+    /// What they need before them.
+    dependencies: Option<DependencySettings>,
+}
+
+/// What is said of tools by their names, as far as the sections are in effect.
+pub(crate) fn named_tools(config: &Config) -> NamedTools {
     if !config.tools_enabled {
-        return Vec::new();
+        return NamedTools {
+            tools: Vec::new(),
+            dependencies: None,
+        };
     }
     let mut named = Vec::new();
     let mut name = |key: String, tools: &[String]| {
@@ -51,7 +63,10 @@ pub(crate) fn named_tools(config: &Config) -> Vec<NamedTool> {
         "tools.governance.always_available".to_owned(),
         &config.rules.policy.governance.always_available,
     );
-    named
+    NamedTools {
+        tools: named,
+        dependencies: config.shaping.dependencies.clone(),
+    }
 }
 
 /// Whether a rule or a list names any tool.
@@ -72,12 +87,36 @@ pub(crate) fn shared_names(servers: &BTreeMap<ServerName, ServerConfig>) -> Vec<
 /// What is wrong with rules and lists that no tool of `tools` can meet, one sentence each.
 pub(crate) fn problems<'a>(
     (policy, servers): (&Policy, &BTreeMap<ServerName, ServerConfig>),
-    named: &[NamedTool],
+    named: &NamedTools,
     tools: impl Iterator<Item = &'a Tool>,
 ) -> Vec<String> {
     let tools: Vec<&Tool> = tools.collect();
     let may_come = |name: &str| servers::may_have(servers, name);
     let mut problems = policy.idle_rules(tools.iter().copied(), &may_come);
-    problems.extend(unknown_tools(named, tools, &may_come));
+    problems.extend(cycles(named.dependencies.as_ref(), &tools));
+    problems.extend(unknown_tools(&named.tools, tools, &may_come));
     problems
 }
+
+/// Which tools need each other, one sentence for each cycle: with both names of a tool in the rules it shows only where the tools are known.
+fn cycles(dependencies: Option<&DependencySettings>, tools: &[&Tool]) -> Vec<String> {
+    let one_name = |name: &str| {
+        let key = tool_key(name);
+        let mut tools = tools.iter().map(|tool| keys_of(tool));
+        let known = tools.find(|keys| keys.contains(&key));
+        known
+            .and_then(|keys| keys.into_iter().next())
+            .unwrap_or(key)
+    };
+    let cycles = dependencies.map(|dependencies| dependencies.cycles(one_name));
+    let cycles = cycles.unwrap_or_default().into_iter();
+    let told = cycles.map(|(tool, cycle)| {
+        format!(
+            "`tools.dependencies.rules.{tool}.requires`: the tools need each other, so none of them can ever run: {cycle}"
+        )
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests;
