@@ -51,12 +51,12 @@ pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> SetValues {
             let origin = ValueOrigin::Environment {
                 variable: name.clone(),
             };
-            // What is not Unicode was replaced when the environment was read.
-            if text.contains(char::REPLACEMENT_CHARACTER) {
-                let message = format!("`{key}`: the value is not UTF-8");
-                said.problems.push(Problem::new(origin, message));
-            } else {
-                said.assign(keys, key, text, origin);
+            match text.to_str() {
+                Some(text) => said.assign(keys, key, text, origin),
+                None => {
+                    let message = format!("`{key}`: the value is not UTF-8");
+                    said.problems.push(Problem::new(origin, message));
+                }
             }
         } else if let Some(map) = map_of(name, keys) {
             said.warnings.push(format!(

@@ -16,7 +16,7 @@ use super::paths::{PathBase, without_parents};
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The `ZEPH_…` variables; no others, so that no secret of the environment travels with this value.
-    pub env: BTreeMap<String, String>,
+    pub env: BTreeMap<String, OsString>,
     /// Absolute.
     pub working_directory: PathBuf,
     /// The same as the shell spells it (`$PWD`), when that is another path to it.
@@ -137,15 +137,10 @@ pub fn process_environment() -> BTreeMap<String, String> {
     std::env::vars_os().filter_map(unicode).collect()
 }
 
-/// The `ZEPH_…` variables. What is not Unicode is replaced, so that it is reported as a wrong value and not skipped.
-fn zeph_variables() -> BTreeMap<String, String> {
+/// The `ZEPH_…` variables. A value that is not Unicode is reported as a wrong one, not skipped.
+fn zeph_variables() -> BTreeMap<String, OsString> {
     std::env::vars_os()
-        .map(|(name, value)| {
-            (
-                name.to_string_lossy().into_owned(),
-                value.to_string_lossy().into_owned(),
-            )
-        })
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
         .filter(|(name, _)| name.starts_with("ZEPH_"))
         .collect()
 }

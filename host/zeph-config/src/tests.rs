@@ -17,6 +17,7 @@ mod shaping;
 mod shell;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -87,10 +88,8 @@ impl World {
         self
     }
 
-    fn env(mut self, name: &str, value: &str) -> Self {
-        self.surroundings
-            .env
-            .insert(name.to_owned(), value.to_owned());
+    fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.surroundings.env.insert(name.to_owned(), value.into());
         self
     }
 

@@ -1,9 +1,12 @@
 //! Variables and flags: which text becomes which value.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::World;
 
 /// Loads with one variable and shows the value of the key, or the message.
-fn variable(name: &str, key: &str, text: &str) -> String {
+fn variable(name: &str, key: &str, text: impl Into<OsString>) -> String {
     let world = World::new().env(name, text);
     match world.load() {
         Ok(loaded) => {
@@ -104,15 +107,13 @@ fn a_variable_cannot_name_what_has_names_of_its_own() {
 }
 
 #[test]
-fn a_variable_that_is_not_utf_8_is_an_error() {
+fn a_variable_that_is_not_utf_8_is_an_error_and_a_replacement_character_is_none() {
+    let variable = |text| variable("ZEPH_TOOLS_FILE_DENY_READ", "tools.file.deny_read", text);
     assert_eq!(
-        variable(
-            "ZEPH_TOOLS_FILE_DENY_READ",
-            "tools.file.deny_read",
-            "~/k\u{fffd}ys"
-        ),
+        variable(OsStr::from_bytes(b"~/k\xffys")),
         "ZEPH_TOOLS_FILE_DENY_READ: `tools.file.deny_read`: the value is not UTF-8"
     );
+    assert_eq!(variable(OsStr::new("~/k\u{fffd}ys")), "[\"~/k\u{fffd}ys\"]");
 }
 
 #[test]

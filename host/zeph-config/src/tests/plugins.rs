@@ -119,7 +119,7 @@ fn a_folder_of_whatever_directory_this_is_cannot_be_named_for_good() {
             errors.starts_with("USER:2: `plugins.folders`: "),
             "{errors}"
         );
-        let errors = World::new().env("ZEPH_PLUGINS_FOLDERS", &format!("[\"{text}\"]"));
+        let errors = World::new().env("ZEPH_PLUGINS_FOLDERS", format!("[\"{text}\"]"));
         assert!(errors.errors().contains("`plugins.folders`: "), "{text}");
     }
     let project = World::new().project(folders(r#"["/srv/plugins"]"#));

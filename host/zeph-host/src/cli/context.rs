@@ -66,8 +66,9 @@ impl Context {
     /// Reads the surroundings and starts logging.
     pub(crate) fn new(global: Global, components: Vec<Component>) -> Result<Self, CliError> {
         let surroundings = Surroundings::of_process()?;
-        let filter = surroundings.env.get(log::LOG_VARIABLE).map(String::as_str);
-        let problem = log::start(filter, global.verbose, global.quiet);
+        let filter = surroundings.env.get(log::LOG_VARIABLE);
+        let filter = filter.map(|filter| filter.to_string_lossy());
+        let problem = log::start(filter.as_deref(), global.verbose, global.quiet);
         let this = Self {
             surroundings,
             flags: Flags {
