@@ -15,7 +15,10 @@ use zeph_core::id::ConversationId;
 use zeph_core::policy::{Refusal, TraceStep, Verdict, tool_key};
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
-use zeph_store::{AuditFilter, AuditResult, Store};
+use zeph_store::{AuditFilter, AuditRecord, AuditResult, Store};
+
+/// The shell as the audit names it.
+const SHELL: &str = "bash";
 
 /// The check in traces.
 const CHECK: &str = "dependencies";
@@ -194,10 +197,7 @@ impl Dependencies {
         };
         // What cannot be read has not succeeded: the calls are made once more.
         let records = store.audit_query(filter).await.unwrap_or_default();
-        let ended = records.into_iter().filter(|record| {
-            let result = record.ending.as_ref().map(|ending| &ending.result);
-            result == Some(&AuditResult::Success)
-        });
+        let ended = records.into_iter().filter(has_succeeded);
         let done: BTreeSet<String> = ended
             .flat_map(|record| keys(catalog, &record.begin.tool))
             .collect();
@@ -307,6 +307,15 @@ fn may_come(state: &ProgressState, number: u64, unmet: &[String], catalog: &Cata
     let wanted: BTreeSet<String> = unmet.iter().flat_map(|name| keys(catalog, name)).collect();
     let mut earlier = state.running.range(..number);
     earlier.any(|(_, name)| keys(catalog, name).iter().any(|key| wanted.contains(key)))
+}
+
+/// Whether a call ended well with all that it began. A command in the background ends in a record of its own, which says what stood around it.
+fn has_succeeded(record: &AuditRecord) -> bool {
+    let Some(ending) = &record.ending else {
+        return false;
+    };
+    let is_begun_only = record.begin.tool == SHELL && ending.execution_env.is_none();
+    ending.result == AuditResult::Success && !is_begun_only
 }
 
 fn is_done(state: &ProgressState, keys: &[String]) -> bool {
