@@ -139,6 +139,34 @@ fn approved_once(product: &Product, command: &str) -> String {
 }
 
 #[test]
+fn an_approval_is_not_used_up_by_a_call_that_does_not_start() {
+    let product = Product::new();
+    let line = json!({"id": 1, "tool": "bash", "params": {"command": "echo a > made.txt", "background": true}});
+    let ask = |args: &[&str]| product.answers(args, line.to_string() + "\n").remove(0);
+    let none = ["--set", "tools.shell.max_background_runs=0"];
+    let conversation = ["--conversation", "0192f3c0-0000-7000-8000-00000000000b"];
+    let first = ask(&conversation);
+    assert_eq!(
+        first["error"]["category"], "confirmation_required",
+        "{first}"
+    );
+    let message = first["error"]["message"].as_str().unwrap();
+    let mut parts = message.split('`');
+    let advised = parts.find(|part| part.starts_with("zeph-host") && part.contains(" approve "));
+    let id = advised.unwrap().rsplit(' ').next().unwrap();
+    let approved = product.run(&["approve", id, "--yes"]);
+    assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+    for _ in 0..2 {
+        let refused = ask(&[conversation, none].concat());
+        let refused = refused["error"].to_string();
+        assert!(refused.contains("max_background_runs"), "{refused}");
+    }
+    assert_eq!(ask(&conversation)["status"], "ok");
+    let last = ask(&conversation);
+    assert_eq!(last["error"]["category"], "confirmation_required", "{last}");
+}
+
+#[test]
 fn an_approval_is_for_one_call_and_used_once() {
     let product = Product::new();
     let conversation = approved_once(&product, "echo approved > made.txt");
@@ -775,4 +803,30 @@ fn waiting_calls_of_several_directories_say_where_they_would_run() {
         let told = format!("(in {}", product.work.display());
         assert_eq!(listed().matches(&told).count(), n_named, "{}", listed());
     }
+}
+
+/// What was only begun in the background has not succeeded, for a later process either.
+#[test]
+fn a_start_in_the_background_meets_no_requirement_after_a_restart() {
+    let product = Product::new();
+    product.user_config(
+        "[tools.dependencies]\nenabled = true\n[tools.dependencies.rules.list_directory]\nrequires = [\"bash\"]\n",
+    );
+    let conversation = "0192f3c0-0000-7000-8000-00000000000c";
+    let call = |tool: &str, params: Value| {
+        let line = json!({"id": 1, "tool": tool, "params": params}).to_string() + "\n";
+        let args = ["--conversation", conversation, "--allow", "bash"];
+        product.answers(&args, line).remove(0)
+    };
+    // It ends with its host.
+    let begun = call("bash", json!({"command": "sleep 600", "background": true}));
+    assert_eq!(begun["status"], "ok", "{begun}");
+    let listed = call("list_directory", json!({"path": "."}));
+    let refused = listed["error"]["message"].as_str().unwrap_or_default();
+    assert!(
+        refused.contains("needs a successful call of `bash`"),
+        "{listed}"
+    );
+    assert_eq!(call("bash", json!({"command": "true"}))["status"], "ok");
+    assert_eq!(call("list_directory", json!({"path": "."}))["status"], "ok");
 }

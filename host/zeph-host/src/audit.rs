@@ -18,7 +18,7 @@ use zeph_core::tool::{Backend, Tool, ToolKind};
 use zeph_plugins::set::{InForce, PluginOrigin};
 use zeph_store::{
     AuditFile, AuditKeys, AuditResult, BeginFacts, BeginRecord, CallBegin, ClaimSource, Ending,
-    Failed, Finish, GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
+    Failed, Finish, GrantRecord, HostProcess, SingleUseRights, Store, StoreError, StoredApproval,
 };
 
 use crate::clock::now_ms;
@@ -75,6 +75,8 @@ pub(crate) struct OpenRecord<'a> {
     call_id: CallId,
     /// The grants for one call it holds.
     held: Vec<GrantRecord>,
+    /// The approvals for one call that its begin used up.
+    approvals: Vec<StoredApproval>,
 }
 
 /// What became of the begin of a record.
@@ -212,6 +214,7 @@ impl Audit {
             audit: self,
             call_id: begin.call_id,
             held: rights.grants.clone(),
+            approvals: Vec::new(),
         };
         let written = self.write_begin(begin, rights).await;
         let begun = written.map_err(|error| {
@@ -248,6 +251,16 @@ impl Audit {
         let at_ms = begin.at_ms;
         let begin = self.is_enabled.then_some(begin);
         self.store.begin_call(begin, rights, at_ms).await
+    }
+
+    /// Lets the approvals for once of a call that did not start hold for it again.
+    async fn return_approvals(&self, approvals: Vec<StoredApproval>) {
+        for approval in approvals {
+            if let Err(error) = self.store.return_approval(approval).await {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, "an approval that was not used is lost");
+            }
+        }
     }
 
     /// The begin of a call that leaves nothing in the store: only whether trust is still what it was.
@@ -305,8 +318,13 @@ impl Audit {
 }
 
 impl OpenRecord<'_> {
-    /// Records how the call ended, and lets the grants it held count again unless it used them. A record that cannot be
-    /// completed is reported in the log: the call has happened.
+    /// The record of a call whose begin used up `approvals`.
+    pub(crate) fn holding(self, approvals: Vec<StoredApproval>) -> Self {
+        Self { approvals, ..self }
+    }
+
+    /// Records how the call ended, and lets the grants it held count again unless it used them, and its approvals unless it started. A
+    /// record that cannot be completed is reported in the log: the call has happened.
     pub(crate) async fn finish(
         self,
         output: &ToolOutput,
@@ -314,6 +332,9 @@ impl OpenRecord<'_> {
         duration: Duration,
     ) {
         let audit = self.audit;
+        if has_not_started(output) {
+            audit.return_approvals(self.approvals).await;
+        }
         let unused = match facts.used_grants {
             true => Vec::new(),
             false => self.held,
@@ -334,6 +355,15 @@ impl OpenRecord<'_> {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call is not recorded");
         }
     }
+}
+
+/// Whether the call ended before its tool ran.
+fn has_not_started(output: &ToolOutput) -> bool {
+    let failure = match &output.outcome {
+        Outcome::Done => None,
+        Outcome::Failed(failure) => Some(failure),
+    };
+    failure.is_some_and(|failure| failure.phase == ErrorPhase::Setup)
 }
 
 fn ending(output: &ToolOutput, facts: &ExecutionFacts, duration: Duration) -> Ending {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{ApprovalId, Digest};
+use zeph_core::id::Digest;
 use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{
     self, CallTrust, Decision, GrantModes, Policy, Refusal, SessionFacts, authorise, authorise_with,
@@ -87,9 +87,9 @@ impl Authoriser {
 /// A decision and the approval for once it leans on, which the begin of the call uses up.
 pub(crate) struct AuthorisationResult<W = Work> {
     pub(crate) decision: Decision<W>,
-    pub(crate) approval: Option<ApprovalId>,
+    pub(crate) approval: Option<StoredApproval>,
     /// The approvals for once of single objects, which the begin uses up too.
-    pub(crate) objects: Vec<ApprovalId>,
+    pub(crate) objects: Vec<StoredApproval>,
     /// Who agreed to it, when it would not be allowed without.
     pub(crate) agreement: Option<Agreement>,
 }
@@ -258,7 +258,7 @@ async fn agreed_before<W>(
     }
     let approval = stored(room, session, bound).await?;
     Ok(approval.map(|approval| AuthorisationResult {
-        approval: approval.is_once().then_some(approval.id),
+        approval: approval.is_once().then(|| approval.clone()),
         ..AuthorisationResult::with(
             decide(room.policy_of(session), Some(approval.lifetime)),
             approval.agreement,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use zeph_config::Config;
 use zeph_core::capability::FsRights;
-use zeph_core::category::ErrorCategory;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::execution::{Execution, ExecutionFacts, PrivateFile};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
@@ -142,10 +142,7 @@ pub(crate) async fn call(
     let time = grant.limits.wall_clock.min(LIMITS_MAX.wall_clock);
     rules.secrets.learn(redact::secrets(&grant.variables));
     let redactor = rules.secrets.last_redactor();
-    let mut facts = ExecutionFacts {
-        used_grants: !grant.variables.is_empty(),
-        ..ExecutionFacts::default()
-    };
+    let mut facts = ExecutionFacts::default();
     let exit = grant.http.clone();
     let retry = &rules.explainer.config.retry;
     let mut attempts = Attempts::new(retry, call.tool().annotations, time, Instant::now());
@@ -204,6 +201,8 @@ impl RunningCall<'_> {
         attempts: &mut Attempts,
         (facts, uses): (&mut ExecutionFacts, &mut GuestUses),
     ) -> GuestRun {
+        let has_variables = !self.call.work().grant().variables.is_empty();
+        let mut has_started = false;
         loop {
             let noted = (&mut *facts, &mut *uses);
             let mut end = self.attempt(attempts.deadline(), noted).await;
@@ -212,10 +211,21 @@ impl RunningCall<'_> {
             uses.left.append(&mut end.left);
             facts.used_grants |= end.used_files || end.used_network;
             if let Some(asked) = end.asked.take() {
+                facts.used_grants |= has_variables;
                 let explainer = self.rules.explainer;
                 return explainer.asked(end, self.sealed(asked));
             }
             let (can_be_repeated, touched) = (end.can_be_repeated, end.touched.take());
+            match &mut end.result {
+                // An earlier attempt did: the call as a whole has started.
+                Err(failure) if failure.phase == ErrorPhase::Setup && has_started => {
+                    failure.phase = ErrorPhase::Execution;
+                }
+                Err(failure) if failure.phase == ErrorPhase::Setup => {}
+                _ => has_started = true,
+            }
+            // What a variable holds, the guest has been told.
+            facts.used_grants |= has_started && has_variables;
             let tool = self.call.tool().name.as_str();
             let run = GuestRun {
                 touched,

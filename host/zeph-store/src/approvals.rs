@@ -285,6 +285,21 @@ impl Store {
         Ok(approval)
     }
 
+    /// Lets an approval hold again that the begin of a call used up, because that call did not start.
+    ///
+    /// It is what it was: its time runs from when it was given.
+    /// Errors: what the database says.
+    pub async fn return_approval(&self, approval: StoredApproval) -> Result<(), StoreError> {
+        self.run("return an approval", Access::Write, move |operations| {
+            match approval.conversation {
+                Some(conversation) => operations.put_approval(&approval, conversation),
+                // For always: no call uses it up.
+                None => Ok(()),
+            }
+        })
+        .await
+    }
+
     /// The request `id`; `None` when it does not wait at `now_ms`.
     ///
     /// Errors: what the database says.

@@ -45,6 +45,7 @@ impl Audit {
             audit: self,
             call_id: begin.call_id,
             held: Vec::new(),
+            approvals: Vec::new(),
         };
         if self.is_enabled {
             self.store.audit_begin(begin).await?;

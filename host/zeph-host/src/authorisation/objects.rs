@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use zeph_core::call::ResolvedCall;
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{ApprovalId, Digest};
+use zeph_core::id::Digest;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Backend;
 use zeph_engine::GuestWork;
@@ -25,7 +25,7 @@ pub(super) struct AgreedObjects {
     /// Real paths.
     pub(super) paths: Vec<PathBuf>,
     /// The approvals among them that hold for one call.
-    pub(super) once: Vec<ApprovalId>,
+    pub(super) once: Vec<StoredApproval>,
 }
 
 impl AgreedObjects {
@@ -55,7 +55,7 @@ impl AgreedObjects {
         found.retain(is_of_call);
         let once = found.iter().filter(|approval| approval.is_once());
         Ok(Self {
-            once: once.map(|approval| approval.id).collect(),
+            once: once.cloned().collect(),
             paths: found
                 .into_iter()
                 .filter_map(|approval| approval.call.objects)

@@ -8,7 +8,9 @@ use zeph_core::policy::{AuthorizedCall, Decision, GrantModes, Refusal};
 use zeph_core::tool::Tool;
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::InForce;
-use zeph_store::{Agreement, BeginRecord, ObservedDecision, SingleUseRights, Store, TrustState};
+use zeph_store::{
+    Agreement, BeginRecord, ObservedDecision, SingleUseRights, Store, StoredApproval, TrustState,
+};
 
 use crate::anomaly::WatchedTool;
 use crate::audit::{Audit, OpenRecord};
@@ -88,6 +90,8 @@ pub(super) struct Judgement {
     pub(super) tool: Option<Arc<Tool>>,
     /// What it uses up by beginning.
     pub(super) once: SingleUseRights,
+    /// The approvals among that.
+    approvals: Vec<StoredApproval>,
     /// Who agreed to it, when it would not be allowed without.
     agreement: Option<Agreement>,
     rights: Option<Rights>,
@@ -137,12 +141,13 @@ pub(super) async fn judge(
         decision,
         tool: Some(tool),
         once: SingleUseRights {
-            approval,
-            objects,
+            approval: approval.as_ref().map(|approval| approval.id),
+            objects: objects.iter().map(|approval| approval.id).collect(),
             grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
             trust_version: Some(resolver.trust.version),
             ..SingleUseRights::default()
         },
+        approvals: approval.into_iter().chain(objects).collect(),
         agreement,
         rights,
         files,
@@ -158,6 +163,7 @@ impl Judgement {
             decision: Err(failure),
             tool: tool.cloned(),
             once: SingleUseRights::default(),
+            approvals: Vec::new(),
             agreement: None,
             rights: None,
             files: FileFacts::default(),
@@ -172,6 +178,7 @@ impl Judgement {
             decision: Ok(Decision::Deny(refusal)),
             tool: Some(resolved.call.tool),
             once: SingleUseRights::default(),
+            approvals: Vec::new(),
             agreement: None,
             rights: None,
             files: FileFacts::default(),
@@ -197,6 +204,10 @@ impl Judgement {
         watched: Option<WatchedTool>,
     ) -> StartedCall<'_> {
         let decided = RecordedDecision::of(&self.decision);
+        let entry = match &self.decision {
+            Ok(Decision::Allow(_)) => entry.map(|entry| entry.holding(self.approvals)),
+            _ => entry,
+        };
         let allowed = match self.decision {
             Ok(Decision::Allow(call)) => Ok(AllowedCall {
                 call,

@@ -115,15 +115,11 @@ pub(super) fn too_many_runs(runs_max: usize) -> ToolFailure {
     // Waiting would not help: none is ever there to end.
     if runs_max == 0 {
         let message = "commands do not run in the background here (`tools.shell.max_background_runs` is 0); run it without `background`";
-        return new(
-            ErrorCategory::PermanentFailure,
-            ErrorPhase::Execution,
-            message,
-        );
+        return new(ErrorCategory::PermanentFailure, ErrorPhase::Setup, message);
     }
     new(
         ErrorCategory::RateLimited,
-        ErrorPhase::Execution,
+        ErrorPhase::Setup,
         format!(
             "{runs_max} commands run in the background already, the most there may be (tools.shell.max_background_runs); \
              wait for one to end, or end one with `kill_run`"
@@ -134,7 +130,7 @@ pub(super) fn too_many_runs(runs_max: usize) -> ToolFailure {
 pub(super) fn closed() -> ToolFailure {
     new(
         ErrorCategory::Cancelled,
-        ErrorPhase::Execution,
+        ErrorPhase::Setup,
         "the session is ending: nothing more is started in the background",
     )
 }
