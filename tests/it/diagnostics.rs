@@ -365,3 +365,30 @@ fn go_modules_are_checked_with_vet() {
         "{answer}"
     );
 }
+
+#[test]
+fn what_is_withheld_of_a_directory_is_missing_to_programs_alone() {
+    let product = package(
+        "pub const A: &str = include_str!(\"../open/a\");\npub const B: &str = include_str!(\"../secret/b\");\n",
+    );
+    product.file("open/a", "one").file("secret/b", "two");
+    assert_eq!(text(&call(&product, json!({}))), "No diagnostics");
+    let args = [
+        "plugin",
+        "grant",
+        "diagnostics",
+        "--dir",
+        "secret",
+        "--mode",
+        "deny",
+    ];
+    let ran = product.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let found = call(&product, json!({}));
+    let found = text(&found);
+    assert_eq!(found.lines().count(), 1, "{found}");
+    assert!(
+        found.contains("src/lib.rs:2:") && found.contains("secret/b"),
+        "{found}"
+    );
+}
