@@ -181,6 +181,42 @@ fn a_status_has_its_category() {
     }
 }
 
+/// The model saw the status alone.
+#[test]
+fn the_text_of_an_error_is_shown_and_a_part_is_named() {
+    let long = "é".repeat(200_000);
+    let site = Site::start(move |path| match path {
+        "/json" => Reply::status(422).text("{\"message\":\n\"`name` is taken\"}"),
+        "/long" => Reply::status(500).text(long.clone()),
+        _ => Reply::status(206)
+            .header("content-range", "bytes 0-3/9000")
+            .text("part"),
+    });
+    let product = product(&site, "");
+    let of =
+        |tool: &str, path: &str| product.call(tool, json!({"url": site.url(path), "select": "p"}));
+    for tool in ["fetch", "web_scrape"] {
+        let answer = match tool {
+            "fetch" => fetch(&product, &site.url("/json")),
+            _ => of(tool, "/json"),
+        };
+        let (category, message) = failure(&answer);
+        assert_eq!(category, "invalid_parameters", "{answer}");
+        let expect = "answered with status 422; its page says: {\"message\": \"`name` is taken\"}";
+        assert!(message.ends_with(expect), "{message}");
+    }
+    let answer = fetch(&product, &site.url("/long"));
+    let (_, message) = failure(&answer);
+    assert!(
+        message.contains("status 500") && message.ends_with("é…"),
+        "{message}"
+    );
+    assert!(message.chars().count() < 1_200, "{message}");
+    let answer = fetch(&product, &site.url("/part"));
+    let expect = "part\n\n[the server sent only a part of the page: bytes 0-3/9000]";
+    assert_eq!(text(&answer), expect, "{answer}");
+}
+
 #[test]
 fn redirects_are_followed_and_named() {
     let site = Site::start(|path| match path {

@@ -2,6 +2,8 @@
 //!
 //! Invisible characters are omitted, including joiners between letters, so that a person and a model read the same text.
 
+use std::fmt::Display;
+
 /// Whether a character controls, reorders or hides text: control characters, line and paragraph separators, and characters
 /// without width.
 ///
@@ -14,6 +16,15 @@ pub fn is_deceptive(character: char) -> bool {
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A number with its noun: `1 line`, `2 lines`, `0 lines`.
+pub fn counted<N: Display + PartialEq + From<bool>>(n: N, one: &str, many: &str) -> String {
+    let noun = match n == N::from(true) {
+        true => one,
+        false => many,
+    };
+    format!("{n} {noun}")
 }
 
 /// `text` on one line of at most `chars_max` characters; white space becomes single spaces, and truncated text ends in `…`.

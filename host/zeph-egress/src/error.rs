@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_rustls::rustls;
 use zeph_core::category::ErrorCategory;
 use zeph_core::network::{Destination, HostAccess};
+use zeph_core::text::counted;
 
 use crate::dial::DialError;
 
@@ -60,10 +61,10 @@ pub enum EgressError {
         limit: u64,
     },
     /// The call has made all its requests.
-    #[error("the call made more than {0} requests (`tools.egress.max_requests`)")]
+    #[error("the call made more than {} (`tools.egress.max_requests`)", counted(*.0, "request", "requests"))]
     Requests(u32),
     /// It was sent from one place to the next.
-    #[error("it was redirected more than {0} times (`tools.egress.max_redirects`)")]
+    #[error("it was redirected more than {} (`tools.egress.max_redirects`)", counted(*.0, "time", "times"))]
     Redirects(u32),
     /// It was sent somewhere that is no place.
     #[error("`{destination}` redirects to what cannot be followed: {why}")]
@@ -78,7 +79,7 @@ pub enum EgressError {
     Upgrade(Destination),
     /// The body is encoded in a way that is not decoded.
     #[error(
-        "the body has the content encoding `{0}`; one of gzip, br and zstd is decoded, and not two of them"
+        "the body has the content encoding `{0}`; gzip, deflate, br and zstd are decoded, and no more than one of them"
     )]
     Encoding(String),
     /// The body is not what its encoding says.

@@ -85,7 +85,11 @@ pub fn run(args: &Args) -> Result<Output, ToolError> {
 /// Errors: as [`run`], but for the network.
 pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
     let decoded = page.decode();
-    let MainText { title, text, notes } = match page.kind {
+    let MainText {
+        title,
+        text,
+        mut notes,
+    } = match page.kind {
         Kind::Html => {
             let html = document::parse(decoded.text)?;
             main_text::of(html, &page.url, args.wish())
@@ -96,6 +100,7 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
             notes: Vec::new(),
         },
     };
+    notes.extend(page.part.take().map(Cow::Owned));
     let part = Part::of(&text, args.start_index, args.max_length)?;
     let shown = shown(&part, title.as_deref(), notes, args);
     Ok(Output::text(shown).structured(&Fetched {

@@ -5,6 +5,8 @@ use zeph_plugin::http::{Request, Response};
 use zeph_plugin::{Category, ToolError};
 
 use crate::charset::{self, Decoded};
+use crate::document;
+use crate::main_text::{self, Wish};
 use crate::media::{Kind, MediaType};
 use crate::settings::{Limit, Settings};
 use crate::text::clean;
@@ -21,6 +23,9 @@ const USER_AGENT: &str = concat!(
 );
 /// Characters of an address in a message.
 const SHOWN_MAX: usize = 300;
+/// Bytes that are read of a page with an error, and characters of its text in the message.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+const ERROR_CHARS_MAX: usize = 1_000;
 
 /// A page as it came.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ pub struct Page {
     pub media: MediaType,
     /// What it is: never binary.
     pub kind: Kind,
+    /// Which part of the page it is, when the server says that it is not all of it.
+    pub part: Option<String>,
     body: Vec<u8>,
 }
 
@@ -47,19 +54,22 @@ impl Page {
         let response = request.send().map_err(|error| about(&url, error))?;
         let moved = response.redirected_to().and_then(|to| Url::parse(to).ok());
         let url = moved.unwrap_or(url);
-        let response = response.succeeded(|status| status_text(&url, status))?;
         let status = response.status();
+        let response = match status >= 400 {
+            true => refused(&url, response)?,
+            false => response,
+        };
         if !(200..300).contains(&status) || status == 204 {
             return Err(ToolError {
                 http_status: Some(status),
                 ..ToolError::permanent(format!("{}, without a page", status_text(&url, status)))
             });
         }
-        let media = response
-            .header("content-type")
-            .map(MediaType::parse)
-            .unwrap_or_default();
-        Self::read(url, media, response, settings)
+        let part = (status == 206).then(|| response.header("content-range"));
+        let part = part.and_then(|range| part_of(range.unwrap_or_default()));
+        let media = media_of(&response);
+        let page = Self::read(url, media, response, settings)?;
+        Ok(Self { part, ..page })
     }
 
     fn read(
@@ -99,6 +109,7 @@ impl Page {
                 url,
                 media,
                 kind,
+                part: None,
                 body,
             }),
         }
@@ -118,6 +129,82 @@ impl Page {
             },
             false => decoded,
         }
+    }
+}
+
+fn media_of(response: &Response) -> MediaType {
+    let named = response.header("content-type");
+    named.map(MediaType::parse).unwrap_or_default()
+}
+
+/// What is missing of an answer with status 206, by its `Content-Range`; none when nothing is.
+fn part_of(range: &str) -> Option<String> {
+    let given = range.trim().strip_prefix("bytes ").map(str::trim);
+    let whole = given.and_then(|given| {
+        let (span, total) = given.split_once('/')?;
+        let (first, last) = span.split_once('-')?;
+        let (last, total) = (last.parse::<u64>().ok()?, total.parse::<u64>().ok()?);
+        Some(first == "0" && last.checked_add(1) == Some(total))
+    });
+    match (whole, given) {
+        (Some(true), _) => None,
+        (_, Some(given)) => {
+            let given = shortened(given);
+            Some(format!(
+                "the server sent only a part of the page: bytes {given}"
+            ))
+        }
+        (_, None) => Some("the server sent only a part of the page".to_owned()),
+    }
+}
+
+/// The error for a status of 400 or above, with the beginning of what its page says. That it cannot be read is not told.
+///
+/// Errors: always.
+fn refused(url: &Url, mut response: Response) -> Result<Response, ToolError> {
+    let media = media_of(&response);
+    let mut body = Vec::new();
+    if !matches!(media.kind(&[]), Kind::Binary(_)) {
+        while body.len() < ERROR_BYTES_MAX {
+            match response.read() {
+                Ok(piece) if !piece.is_empty() => body.extend_from_slice(&piece),
+                _ => break,
+            }
+        }
+        if body.len() >= ERROR_BYTES_MAX {
+            body.truncate(ERROR_BYTES_MAX);
+            // Half a letter would make another charset of it.
+            let is_inside = |byte: &&u8| **byte & 0xc0 == 0x80;
+            let n_inside = body.iter().rev().take_while(is_inside).count();
+            body.truncate(body.len().saturating_sub(n_inside + 1));
+        }
+    }
+    let said = said(url, media, body);
+    response.succeeded(|status| format!("{}{said}", status_text(url, status)))
+}
+
+/// The beginning of the text of a page with an error, for a message; empty when it has none.
+fn said(url: &Url, media: MediaType, body: Vec<u8>) -> String {
+    let Ok(mut page) = Page::of(url.clone(), media, body) else {
+        return String::new();
+    };
+    let decoded = page.decode();
+    let text = match page.kind {
+        Kind::Html => {
+            let wish = Wish {
+                whole: true,
+                ..Wish::default()
+            };
+            let html = document::parse(decoded.text);
+            html.map(|html| main_text::of(html, url, wish).text)
+        }
+        _ => Ok(clean(&decoded.text)),
+    };
+    let text = text.unwrap_or_default();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.join(" ") {
+        line if line.is_empty() => line,
+        line => format!("; its page says: {}", cut(&line, ERROR_CHARS_MAX)),
     }
 }
 
@@ -227,8 +314,13 @@ fn shortened(address: &str) -> String {
         .chars()
         .map(|letter| if letter.is_whitespace() { ' ' } else { letter })
         .collect();
-    match line.char_indices().nth(SHOWN_MAX) {
-        None => line,
+    cut(&line, SHOWN_MAX)
+}
+
+/// At most `chars_max` characters of a line.
+fn cut(line: &str, chars_max: usize) -> String {
+    match line.char_indices().nth(chars_max) {
+        None => line.to_owned(),
         Some((end, _)) => format!("{}…", &line[..end]),
     }
 }
@@ -236,6 +328,53 @@ fn shortened(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_page_is_not_taken_as_the_whole() {
+        for (range, expected) in [
+            ("bytes 0-99/100", None),
+            ("bytes 0-49/100", Some(": bytes 0-49/100")),
+            ("bytes 50-99/100", Some(": bytes 50-99/100")),
+            ("bytes 0-99/*", Some(": bytes 0-99/*")),
+            ("", Some("")),
+            ("lines 1-2/2", Some("")),
+        ] {
+            let told = "the server sent only a part of the page";
+            let expected = expected.map(|rest| format!("{told}{rest}"));
+            assert_eq!(part_of(range), expected, "{range}");
+        }
+    }
+
+    #[test]
+    fn an_error_has_the_beginning_of_its_text() {
+        let url = Url::parse("https://example.com/a").unwrap();
+        let long = "word ".repeat(900);
+        for (media, body, expected) in [
+            (
+                "application/json",
+                "{\"message\":\n \"no such user\"}",
+                "{\"message\": \"no such user\"}",
+            ),
+            (
+                "text/html",
+                "<title>t</title><p>Gone <p hidden>HIDDEN</p><p>away.<script>x</script>",
+                "Gone away.",
+            ),
+            ("text/plain", long.as_str(), long[..1_000].trim()),
+        ] {
+            let said = said(&url, MediaType::parse(media), body.as_bytes().to_vec());
+            let said = said.trim_end_matches('…').trim_end();
+            assert_eq!(said, format!("; its page says: {expected}"));
+        }
+        for (media, body) in [
+            ("image/png", "\u{89}PNG\r\n\u{1a}\n"),
+            ("text/html", "<p> </p>"),
+            ("text/plain", ""),
+        ] {
+            let said = said(&url, MediaType::parse(media), body.as_bytes().to_vec());
+            assert_eq!(said, "", "{media}");
+        }
+    }
 
     #[test]
     fn an_address_is_absolute_and_of_the_web() {

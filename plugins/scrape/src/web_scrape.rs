@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use scraper::ElementRef;
 use serde::{Deserialize, Serialize};
-use zeph_plugin::{Output, ToolError};
+use zeph_plugin::{Output, ToolError, counted};
 
 use crate::media::Kind;
 use crate::page::Page;
@@ -151,7 +151,7 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
     let matches: Vec<String> = shown_ones
         .filter_map(|element| extract.of(element))
         .collect();
-    let text = shown(&matches, total, hidden);
+    let text = shown(&matches, total, hidden, page.part.take());
     Ok(Output::text(text).structured(&Scraped {
         url: page.url.into(),
         matches,
@@ -182,7 +182,7 @@ fn no_match(args: &Args, extract: &Extract, n_elements: usize, n_hidden: usize) 
     })
 }
 
-fn shown(matches: &[String], total: usize, n_hidden: usize) -> String {
+fn shown(matches: &[String], total: usize, n_hidden: usize, part: Option<String>) -> String {
     let is_long = matches.iter().any(|text| text.contains('\n'));
     let mut text = matches.join(if is_long { "\n\n" } else { "\n" });
     let mut notes = Vec::new();
@@ -202,14 +202,11 @@ fn shown(matches: &[String], total: usize, n_hidden: usize) -> String {
             )
         ));
     }
+    notes.extend(part);
     if !notes.is_empty() {
         text.push_str(&format!("\n\n[{}]", notes.join("; ")));
     }
     text
-}
-
-fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub use bindings::zeph::plugin::types::{
 };
 pub use bindings::zeph::plugin::{files, walk};
 pub use context::settings;
+pub use output::counted;
 pub use question::Reply;
 pub use schema::{input_schema, output_schema};
 pub use tool::{Tool, call, list};
@@ -63,7 +64,7 @@ pub use tool::{Tool, call, list};
 /// zeph_plugin::export!(tools, manifest = "../plugin.toml");
 /// ```
 ///
-/// The version, description, authors and licence of `Cargo.toml` go into the component as well. Does nothing in a native
+/// The version, description, authors and license of `Cargo.toml` go into the component as well. Does nothing in a native
 /// build.
 #[macro_export]
 macro_rules! export {

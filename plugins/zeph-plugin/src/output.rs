@@ -4,6 +4,11 @@ use serde::Serialize;
 
 use crate::{Blob, Content, FileLocation, Outcome, Output};
 
+/// A number with its noun, for texts: `1 word`, `2 words`.
+pub fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 impl Output {
     /// A result that is one text for the model.
     pub fn text(text: impl Into<String>) -> Self {

@@ -62,6 +62,13 @@ impl Reply {
         self
     }
 
+    pub(crate) fn text(self, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            body: body.into(),
+            ..self.header("content-type", "text/plain; charset=utf-8")
+        }
+    }
+
     pub(crate) fn then_silence(self) -> Self {
         Self {
             is_silent: true,

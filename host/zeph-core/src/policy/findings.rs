@@ -8,6 +8,7 @@ use super::{
     heard, leave, permission, trajectory, trust,
 };
 use crate::call::ResolvedCall;
+use crate::text::counted;
 use crate::tool::Backend;
 
 /// Every check in its order, with its name in traces.
@@ -197,12 +198,17 @@ fn quota(policy: &Policy, facts: &SessionFacts<'_>) -> Finding {
     match policy.calls_max {
         Some(max) if facts.calls_made >= max => {
             let reason = format!(
-                "Tool call quota exceeded (session limit: {max} calls, `tools.max_tool_calls_per_session`). No further tool calls are allowed this session."
+                "Tool call quota exceeded (session limit: {}, `tools.max_tool_calls_per_session`). No further tool calls are allowed this session.",
+                counted(max, "call", "calls")
             );
             Finding::new(Verdict::Deny, "quota").because(reason)
         }
         Some(max) => {
-            let detail = format!("{} of {max} calls made", facts.calls_made);
+            let detail = format!(
+                "{} of {} made",
+                facts.calls_made,
+                counted(max, "call", "calls")
+            );
             Finding::pass(&detail)
         }
         None => Finding::pass("no limit"),

@@ -1,6 +1,6 @@
 //! What is left of hostile text.
 
-use super::{is_deceptive, plain_line, plain_text};
+use super::{counted, is_deceptive, plain_line, plain_text};
 
 #[test]
 fn lines() {
@@ -41,4 +41,12 @@ fn nothing_visible_is_deceptive() {
     for character in visible.chars() {
         assert!(!is_deceptive(character), "{character:?}");
     }
+}
+
+#[test]
+fn one_of_a_thing_is_not_plural() {
+    for (n, expect) in [(0, "0 lines"), (1, "1 line"), (2, "2 lines")] {
+        assert_eq!(counted(n, "line", "lines"), expect);
+    }
+    assert_eq!(counted(1_usize, "entry", "entries"), "1 entry");
 }

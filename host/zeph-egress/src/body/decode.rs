@@ -4,7 +4,9 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
-use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder, ZstdDecoder};
+use async_compression::tokio::bufread::{
+    BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder,
+};
 use async_compression::zstd::DParameter;
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, HeaderMap};
@@ -13,7 +15,7 @@ use tokio::io::{AsyncBufRead, AsyncRead, ReadBuf};
 use super::wire::{Wire, too_large};
 use crate::error::EgressError;
 
-/// What is said to a server about the encodings that are decoded.
+/// What is said to a server about the encodings that are decoded. `deflate` is decoded and not asked for: it stands for two formats.
 pub(crate) const ACCEPTED: &str = "gzip, br, zstd";
 
 /// Bytes decoded at once.
@@ -26,6 +28,7 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
     Gzip,
+    Deflate,
     Brotli,
     Zstd,
 }
@@ -40,13 +43,18 @@ impl Coding {
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
             .collect();
         let named = texts.join(",").to_ascii_lowercase();
-        match named.trim() {
-            "" | "identity" => Ok(None),
-            "gzip" | "x-gzip" => Ok(Some(Self::Gzip)),
-            "br" => Ok(Some(Self::Brotli)),
-            "zstd" => Ok(Some(Self::Zstd)),
-            other => {
-                let shown = zeph_core::failure::one_line(other, 60);
+        let codings = named.split(',').map(str::trim);
+        let codings: Vec<&str> = codings
+            .filter(|it| !matches!(*it, "" | "identity"))
+            .collect();
+        match codings.as_slice() {
+            [] => Ok(None),
+            ["gzip" | "x-gzip"] => Ok(Some(Self::Gzip)),
+            ["deflate"] => Ok(Some(Self::Deflate)),
+            ["br"] => Ok(Some(Self::Brotli)),
+            ["zstd"] => Ok(Some(Self::Zstd)),
+            others => {
+                let shown = zeph_core::failure::one_line(&others.join(", "), 60);
                 Err(EgressError::Encoding(shown))
             }
         }
@@ -74,6 +82,7 @@ impl Decoded {
                 decoder.multiple_members(true);
                 Box::new(decoder)
             }
+            Coding::Deflate => Box::new(Inflate::Begin(Some(reader))),
             Coding::Brotli => Box::new(BrotliDecoder::new(reader)),
             Coding::Zstd => {
                 let window = [DParameter::window_log_max(ZSTD_WINDOW_LOG_MAX)];
@@ -127,6 +136,47 @@ fn unwrapped(error: io::Error) -> EgressError {
     match error.downcast::<EgressError>() {
         Ok(error) => error,
         Err(error) => EgressError::Decode(error),
+    }
+}
+
+/// What servers call `deflate`: the zlib format, as the standard says, or the bare data that some send.
+///
+/// Source: RFC 9110, section 8.4.1.2, with its note; RFC 1950, section 2.2, for the first byte.
+enum Inflate {
+    /// The first byte has not come.
+    Begin(Option<WireReader>),
+    Zlib(ZlibDecoder<WireReader>),
+    Bare(DeflateDecoder<WireReader>),
+}
+
+impl AsyncRead for Inflate {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Self::Begin(reader) = &mut *self {
+            let first = match reader {
+                Some(reader) => ready!(Pin::new(reader).poll_fill_buf(context))?
+                    .first()
+                    .copied(),
+                None => None,
+            };
+            let Some(reader) = reader.take() else {
+                return Poll::Ready(Ok(()));
+            };
+            // The method is 8, and a window larger than 32 KiB is not allowed. Bare data would begin so only with padding that is not zero.
+            let is_zlib = first.is_none_or(|byte| byte & 0x8f == 0x08);
+            *self = match is_zlib {
+                true => Self::Zlib(ZlibDecoder::new(reader)),
+                false => Self::Bare(DeflateDecoder::new(reader)),
+            };
+        }
+        match &mut *self {
+            Self::Begin(_) => Poll::Ready(Ok(())),
+            Self::Zlib(decoder) => Pin::new(decoder).poll_read(context, buffer),
+            Self::Bare(decoder) => Pin::new(decoder).poll_read(context, buffer),
+        }
     }
 }
 
