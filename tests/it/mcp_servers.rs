@@ -240,6 +240,19 @@ fn a_call_asks_and_rules_hold() {
     );
 }
 
+/// It stood in `mcp list` alone. What a server has is known before it runs once it was accepted.
+#[test]
+fn a_misspelt_tool_of_an_accepted_server_is_told_by_config_check() {
+    let room = Room::new().server("notes", &[], "denied_tools = [\"wirte\"]");
+    let told = "MCP server `notes`: `denied_tools` lists `wirte`, which the server does not have; did you mean `write`?";
+    let checked = || room.product.run(&["config", "check"]).stderr;
+    assert!(!checked().contains("wirte"), "it was never accepted");
+    let tested = room.product.run(&["mcp", "test", "notes"]);
+    assert_eq!(tested.code, Some(0), "{tested:?}");
+    let checked = checked();
+    assert!(checked.contains(told), "{checked}");
+}
+
 #[test]
 fn a_trusted_server_is_believed_what_it_only_reads() {
     let room = Room::new()

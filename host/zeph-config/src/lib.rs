@@ -71,8 +71,8 @@ pub use self::rules::{HookCommand, HookSettings, RuleSettings};
 pub use self::scheduler::{MissedRuns, SchedulerSettings};
 pub use self::serve::{Expose, OAuthSettings, ServeSettings, Workspace};
 pub use self::servers::{
-    ArgumentRule, CommandServer, HttpServer, ServerConfig, ServerTransport, ServerValue,
-    ToolChoice, TrustLevel,
+    ArgumentRule, CommandServer, HttpServer, ListedTool, ServerConfig, ServerTransport,
+    ServerValue, ToolChoice, TrustLevel,
 };
 pub use self::shaping::{
     DependencyRule, DependencySettings, JudgeSettings, SchemaFilterSettings, ShapingSettings,

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use globset::Glob;
+use globset::{Error, Glob, GlobMatcher};
 use zeph_core::id::ToolName;
 use zeph_core::network::{ExitHost, HostPattern};
 
@@ -17,9 +17,9 @@ pub struct ServerConfig {
     /// How it is reached.
     pub transport: ServerTransport,
     /// The only tools that are offered, by the server's names or globs over them; empty means all (`allowed_tools`).
-    pub allowed_tools: Vec<String>,
+    pub allowed_tools: Vec<ListedTool>,
     /// Tools that are not offered, in the same form, whatever `allowed_tools` lists (`denied_tools`).
-    pub denied_tools: Vec<String>,
+    pub denied_tools: Vec<ListedTool>,
     /// How far it is believed (`trust_level`).
     pub trust: TrustLevel,
     /// Calls of all its tools in any minute; none for no limit (`rate_limit.max_calls_per_minute`).
@@ -48,17 +48,50 @@ impl ServerConfig {
     /// Whether a tool is offered, by the server's name for it: `denied_tools` and `enabled = false` win over `allowed_tools`, and a
     /// server with [`TrustLevel::Sandboxed`] offers what is listed only.
     pub fn offers(&self, tool: &str) -> bool {
-        let is_in = |list: &[String]| list.iter().any(|listed| Self::lists(listed, tool));
+        let is_in = |list: &[ListedTool]| list.iter().any(|listed| listed.is(tool));
         let is_enabled = self.tools.get(tool).is_none_or(|choice| choice.enabled);
         let takes_all = self.allowed_tools.is_empty() && self.trust != TrustLevel::Sandboxed;
         is_enabled && !is_in(&self.denied_tools) && (takes_all || is_in(&self.allowed_tools))
     }
+}
 
-    /// Whether an entry of `allowed_tools` or `denied_tools` is for a tool, by the server's name for it. Names of servers can hold any
-    /// character: one that is written like a glob is meant, too.
-    pub fn lists(listed: &str, tool: &str) -> bool {
-        let fits = || Glob::new(listed).is_ok_and(|glob| glob.compile_matcher().is_match(tool));
-        listed == tool || listed.contains(['*', '?']) && fits()
+/// An entry of `allowed_tools` or `denied_tools`: a server's name for a tool, or a glob over such names. Names of servers can hold any
+/// character: one that is written like a glob is meant, too.
+#[derive(Debug, Clone)]
+pub struct ListedTool {
+    text: String,
+    glob: Option<GlobMatcher>,
+}
+
+impl ListedTool {
+    /// The entry `text`.
+    ///
+    /// Errors: it has `*` or `?`, and is not a glob.
+    pub fn new(text: impl Into<String>) -> Result<Self, Error> {
+        let text = text.into();
+        let glob = match text.contains(['*', '?']) {
+            true => Some(Glob::new(&text)?.compile_matcher()),
+            false => None,
+        };
+        Ok(Self { text, glob })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is for a tool, by the server's name for it.
+    pub fn is(&self, tool: &str) -> bool {
+        let glob = self.glob.as_ref();
+        self.text == tool || glob.is_some_and(|glob| glob.is_match(tool))
+    }
+}
+
+/// By what was written, from which the rest follows.
+impl PartialEq for ListedTool {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
     }
 }
 

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use globset::Glob;
+use globset::Error;
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 use zeph_core::network::{EgressSettings, ExitHost, Inspection, Methods, Passage};
@@ -20,7 +20,9 @@ pub(super) use self::http::url_problem;
 use super::Compiling;
 use super::plugins::is_full;
 use crate::raw::{RawMcp, RawSecretValue, RawServer, RawServerValue, RawTrustLevel};
-use crate::servers::{CommandServer, ServerConfig, ServerTransport, ServerValue, TrustLevel};
+use crate::servers::{
+    CommandServer, ListedTool, ServerConfig, ServerTransport, ServerValue, TrustLevel,
+};
 
 /// Characters of a value that a message shows.
 const SHOWN_CHARS_MAX: usize = 200;
@@ -100,24 +102,8 @@ impl Compiling<'_> {
 
     fn server(&mut self, room: &ServerRoom<'_>, raw: &RawServer) -> Option<ServerConfig> {
         let transport = self.transport(room, raw);
-        for (field, tools) in [
-            ("allowed_tools", &raw.allowed_tools),
-            ("denied_tools", &raw.denied_tools),
-        ] {
-            if tools.iter().any(String::is_empty) {
-                self.wrong(room, field, "a tool has a name; one of these is empty");
-            }
-            for glob in tools.iter().filter(|tool| tool.contains(['*', '?'])) {
-                if let Err(error) = Glob::new(glob) {
-                    let message = format!(
-                        "`{}` is not a pattern: {}",
-                        one_line(glob, 200),
-                        error.kind()
-                    );
-                    self.wrong(room, field, &message);
-                }
-            }
-        }
+        let allowed_tools = self.listed(room, "allowed_tools", &raw.allowed_tools);
+        let denied_tools = self.listed(room, "denied_tools", &raw.denied_tools);
         let choices = raw.tools.iter();
         let tools = choices
             .map(|(tool, choice)| (tool.clone(), self.choice(room, tool, choice)))
@@ -126,8 +112,8 @@ impl Compiling<'_> {
         Some(ServerConfig {
             disabled: raw.disabled,
             transport: transport?,
-            allowed_tools: raw.allowed_tools.clone(),
-            denied_tools: raw.denied_tools.clone(),
+            allowed_tools,
+            denied_tools,
             trust: trust(raw.trust_level),
             calls_per_minute_max: NonZeroU32::new(raw.rate_limit.max_calls_per_minute),
             tool_timeout: match timeout.is_zero() {
@@ -136,6 +122,22 @@ impl Compiling<'_> {
             },
             tools,
         })
+    }
+
+    /// The entries of a list of tools that can be used.
+    fn listed(&mut self, room: &ServerRoom<'_>, field: &str, tools: &[String]) -> Vec<ListedTool> {
+        if tools.iter().any(String::is_empty) {
+            self.wrong(room, field, "a tool has a name; one of these is empty");
+        }
+        let listed = tools.iter().filter_map(|text| {
+            let listed = ListedTool::new(text);
+            let wrong = |error: &Error| {
+                let (text, why) = (one_line(text, 200), error.kind());
+                self.wrong(room, field, &format!("`{text}` is not a pattern: {why}"));
+            };
+            listed.inspect_err(wrong).ok()
+        });
+        listed.collect()
     }
 
     fn transport(&mut self, room: &ServerRoom<'_>, raw: &RawServer) -> Option<ServerTransport> {

@@ -15,7 +15,7 @@ use super::{doctor, out, policy};
 use crate::filtering::Filtering;
 use crate::host::StartError;
 use crate::run::render::{DIM, escape, push_styled};
-use crate::{host, named_tools, user};
+use crate::{host, named_tools, servers, user};
 
 /// Characters of the longest line that has its origin behind it: with it, three of four settings and where they are set fit on a terminal
 /// of a hundred columns.
@@ -144,6 +144,9 @@ fn check_start(
     warnings.extend(doctor::unusable(config));
     warnings.extend(Filtering::new(config).1);
     warnings.extend(named_tools::shared_names(&config.mcp_servers));
+    if config.tools_enabled {
+        warnings.extend(servers::idle_entries(config));
+    }
     if named_tools::names_any(config) {
         warnings.extend(policy::idle_rules(context, config)?);
     }

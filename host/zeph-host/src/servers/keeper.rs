@@ -261,12 +261,16 @@ impl Keeper {
         };
         let is_confined = walls == Some("full") && !has_hosts;
         let offered = offered::offered(&naming, &self.config, &definitions, is_confined);
+        let tools = definitions.tools.iter();
+        let tools: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();
+        let idle = offered::idle_entries(&self.name, &self.config, &tools);
         let mut notes = definitions.notes.clone();
         if self.room.keeps_changes {
             // The one server of this process: nobody lists it.
-            self.tell_omitted(&notes, &offered.left_out);
+            self.tell_omitted(&notes, &offered.left_out, &idle);
         }
-        notes.extend(offered.notes(&naming, &self.config, &definitions));
+        notes.extend(offered.notes(&naming));
+        notes.extend(idle.iter().cloned());
         let about = ServerAbout {
             info: Some(connection.info().clone()),
             walls,
@@ -275,6 +279,7 @@ impl Keeper {
             refused: process.map(|it| it.refused()).unwrap_or_default(),
             process: process.cloned(),
             left_out: offered.left_out,
+            idle,
             n_prompts: definitions.prompts.len(),
             n_templates: definitions.templates.len(),
         };
@@ -291,13 +296,16 @@ impl Keeper {
         Ok(None)
     }
 
-    /// Tells what is not offered although the operator did not choose that.
-    fn tell_omitted(&self, notes: &[String], left_out: &[(String, String)]) {
+    /// Tells what is not offered although the operator did not choose that, and what was chosen in vain.
+    fn tell_omitted(&self, notes: &[String], left_out: &[(String, String)], idle: &[String]) {
         let left_out = left_out.iter();
         let left_out = left_out.filter(|(tool, _)| self.config.offers(tool));
         let left_out = left_out.map(|(tool, why)| format!("`{}`: {why}", one_line(tool, 80)));
         for note in notes.iter().cloned().chain(left_out) {
             tracing::warn!(server = %self.name, note, "not all that an MCP server offers is passed on");
+        }
+        for note in idle {
+            tracing::warn!(server = %self.name, note, "a setting of an MCP server has no effect");
         }
     }
 
@@ -328,6 +336,7 @@ impl Keeper {
                 left_out: before
                     .map(|about| about.left_out.clone())
                     .unwrap_or_default(),
+                idle: before.map(|about| about.idle.clone()).unwrap_or_default(),
                 n_prompts: before.map_or(0, |about| about.n_prompts),
                 n_templates: before.map_or(0, |about| about.n_templates),
             }));

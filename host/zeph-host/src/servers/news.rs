@@ -1,24 +1,36 @@
 //! Tells the user of the host when a server can be used, and when it cannot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
+use zeph_core::text::counted;
 use zeph_plugins::event::{PluginEvent, Tell};
 
 use super::set::{ServerSet, ServerStanding, ServerState};
 
-/// Tells of every change, until the servers end; that a server runs as it should only when something else was told before. `program`: how the host is called here, for the commands that are named.
+/// Most characters of why a server cannot be used, where it is told among other text.
+const TROUBLE_CHARS_MAX: usize = 700;
+
+/// Tells of every change, until the servers end; that a server runs as it should only when something else was told before. What the
+/// configuration says of it in vain is told once. `program`: how the host is called here, for the commands that are named.
 pub(crate) async fn tell_news(
     mut watch: watch::Receiver<Arc<ServerSet>>,
     program: String,
     tell: Tell,
 ) {
     let mut told: BTreeMap<ServerName, String> = BTreeMap::new();
+    let mut told_idle = BTreeSet::new();
     loop {
         let set = Arc::clone(&watch.borrow_and_update());
         for standing in set.standings() {
+            for problem in idle(standing) {
+                if told_idle.insert(problem.clone()) {
+                    tell(&PluginEvent::IdleRule { problem });
+                }
+            }
             let Some(news) = news(standing, &program) else {
                 continue;
             };
@@ -33,6 +45,22 @@ pub(crate) async fn tell_news(
             return;
         }
     }
+}
+
+/// What the configuration says of a server in vain, one sentence each.
+fn idle(standing: &ServerStanding) -> impl Iterator<Item = String> {
+    let idle = standing.about.iter().flat_map(|about| &about.idle);
+    idle.map(|problem| format!("MCP server `{}`: {problem}", standing.name))
+}
+
+/// What keeps servers from being used, one sentence each; nothing of those that are still being started.
+pub(crate) fn troubles(set: &ServerSet, program: &str) -> Vec<String> {
+    let off = set.standings();
+    let off = off.filter(|standing| !matches!(standing.state, ServerState::Active));
+    let troubles = off.filter_map(|standing| news(standing, program));
+    troubles
+        .map(|trouble| one_line(&trouble, TROUBLE_CHARS_MAX))
+        .collect()
 }
 
 /// What there is to tell of a server in this state, if anything.
@@ -58,10 +86,7 @@ fn is_sound(standing: &ServerStanding) -> bool {
 }
 
 fn n_tools(standing: &ServerStanding) -> String {
-    match standing.tools.len() {
-        1 => "1 tool".to_owned(),
-        n => format!("{n} tools"),
-    }
+    counted(standing.tools.len(), "tool", "tools")
 }
 
 /// Which layers do not stand around a server that runs.

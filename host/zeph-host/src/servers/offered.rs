@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-use zeph_config::{ServerConfig, TrustLevel};
+use zeph_config::{ListedTool, ServerConfig, TrustLevel};
 use zeph_core::argument::Parameters;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{ServerName, ToolName};
+use zeph_core::nearest::nearest;
 use zeph_core::policy::tool_key;
 use zeph_core::schema::Schema;
 use zeph_core::server::ServerTool;
@@ -82,41 +83,39 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
-    /// What the operator should know of names, and what of the configuration has no effect, one sentence each.
-    pub(crate) fn notes(
-        &self,
-        naming: &Naming<'_>,
-        config: &ServerConfig,
-        definitions: &Definitions,
-    ) -> Vec<String> {
-        let is_there = |listed: &String| {
-            let mut tools = definitions.tools.iter();
-            tools.any(|tool| ServerConfig::lists(listed, &tool.name))
-        };
-        let lists = [
-            ("allowed_tools", &config.allowed_tools),
-            ("denied_tools", &config.denied_tools),
-        ];
-        let missing = lists.into_iter().flat_map(|(key, list)| {
-            let missing = list.iter().filter(|name| !is_there(name));
-            missing.map(move |name| {
-                let name = one_line(name, 80);
-                format!("`{key}` lists `{name}`, which the server does not have")
-            })
-        });
-        let names: Vec<&str> = definitions
-            .tools
-            .iter()
-            .map(|tool| tool.name.as_str())
-            .collect();
-        let choices = Choices::new(naming.server.as_str(), &config.tools).of_nothing(&names);
-        let of_nothing = choices
-            .into_iter()
-            .map(|key| format!("`{key}` is about a tool that the server does not have"));
-        let renamed = self.renamed.iter().cloned();
-        let names = naming.notes().chain(renamed);
-        names.chain(missing).chain(of_nothing).collect()
+    /// What the operator should know of names, one sentence each.
+    pub(crate) fn notes(&self, naming: &Naming<'_>) -> impl Iterator<Item = String> {
+        naming.notes().chain(self.renamed.iter().cloned())
     }
+}
+
+/// What the configuration says of tools that are not among `tools`, the names of the server `server`: most likely misspelt, and without
+/// effect. One sentence each.
+pub(crate) fn idle_entries(
+    server: &ServerName,
+    config: &ServerConfig,
+    tools: &[&str],
+) -> Vec<String> {
+    let lists = [
+        ("allowed_tools", &config.allowed_tools),
+        ("denied_tools", &config.denied_tools),
+    ];
+    let meant = |name: &str| match nearest(name, tools.iter().copied()) {
+        Some(meant) => format!("; did you mean `{}`?", one_line(meant, 80)),
+        None => String::new(),
+    };
+    let missing = lists.into_iter().flat_map(|(key, list)| {
+        let is_idle = |listed: &&ListedTool| !tools.iter().any(|tool| listed.is(tool));
+        list.iter().filter(is_idle).map(move |listed| {
+            let (name, meant) = (one_line(listed.text(), 80), meant(listed.text()));
+            format!("`{key}` lists `{name}`, which the server does not have{meant}")
+        })
+    });
+    let choices = Choices::new(server.as_str(), &config.tools).of_nothing(tools);
+    let of_nothing = choices
+        .into_iter()
+        .map(|key| format!("`{key}` is about a tool that the server does not have"));
+    missing.chain(of_nothing).collect()
 }
 
 /// What is offered of `definitions`. `is_confined`: the server cannot reach a network.
@@ -201,11 +200,7 @@ fn why_not(config: &ServerConfig, tool: &str) -> &'static str {
     if !is_enabled {
         return "`enabled` is false";
     }
-    match config
-        .denied_tools
-        .iter()
-        .any(|listed| ServerConfig::lists(listed, tool))
-    {
+    match config.denied_tools.iter().any(|listed| listed.is(tool)) {
         true => "`denied_tools` lists it",
         false if config.allowed_tools.is_empty() => {
             "`trust_level` is \"sandboxed\", and `allowed_tools` does not list it"

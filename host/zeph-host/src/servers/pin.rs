@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use zeph_config::Config;
 use zeph_core::id::{Digest, ServerName};
 use zeph_plugins::lock::Lock;
 use zeph_plugins::server::{
     self, LockedServer, SERVER_DEFINITIONS_BYTES_MAX, ServerDefinitions, ServerSight, own_name,
 };
 
+use super::offered;
 use super::opener::LaunchPlan;
 use super::set::ChangedServer;
 
@@ -115,6 +117,24 @@ pub(crate) fn look(lock: Option<&Path>, now: LockedServer) -> Result<Sight, Stri
         digest: accepted.digest,
         tools: tools.map(|tool| own_name(tool).to_owned()).collect(),
     })
+}
+
+/// What the configuration says of tools that accepted servers do not have, one sentence each. A server that was never accepted is not known,
+/// and neither is any where the lock cannot be read.
+pub(crate) fn idle_entries(config: &Config) -> Vec<String> {
+    let lock = config.mcp_lock.as_deref().map(Lock::read);
+    let Some(Ok(lock)) = lock else {
+        return Vec::new();
+    };
+    let enabled = config.mcp_servers.iter().filter(|(_, it)| !it.disabled);
+    let idle = enabled.flat_map(|(name, server)| {
+        let accepted = lock.server(name).map(|it| it.definitions.tools());
+        let tools = accepted.map(|tools| tools.iter().map(own_name).collect::<Vec<_>>());
+        let idle = tools.map(|tools| offered::idle_entries(name, server, &tools));
+        let idle = idle.unwrap_or_default().into_iter();
+        idle.map(move |problem| format!("MCP server `{name}`: {problem}"))
+    });
+    idle.collect()
 }
 
 /// Does what reads and writes files on a thread that may block.

@@ -58,6 +58,8 @@ pub(crate) struct ServerAbout {
     pub(crate) process: Option<Arc<dyn ServerProcess>>,
     /// Its names of tools that are not offered, and why.
     pub(crate) left_out: Vec<(String, String)>,
+    /// What the configuration says of tools that it does not have, one sentence each.
+    pub(crate) idle: Vec<String>,
     /// Prompts.
     pub(crate) n_prompts: usize,
     /// Resource templates.

@@ -7,16 +7,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::task::JoinSet;
-use zeph_config::{CommandServer, ServerConfig, ServerTransport, TrustLevel};
+use zeph_config::{CommandServer, ListedTool, ServerConfig, ServerTransport, TrustLevel};
 use zeph_core::category::ErrorCategory;
 use zeph_core::id::ServerName;
 use zeph_egress::Pending;
 use zeph_engine::Cancel;
 use zeph_mcp::client::{self, CallControl, ConnectionOptions, Era, ServerListener};
+use zeph_plugins::event::{PluginEvent, Tell};
 use zeph_plugins::server;
 
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener};
-use super::{ServerState, Servers, ServersOptions, may_have};
+use super::{ServerState, Servers, ServersOptions, may_have, tell_news};
 use crate::known_secrets::KnownSecrets;
 
 /// A stored secret, named `KEY`.
@@ -150,6 +151,11 @@ fn name(text: &str) -> ServerName {
 fn config() -> ServerConfig {
     let command = CommandServer::new("stage", Vec::new());
     ServerConfig::new(ServerTransport::Command(command), Duration::from_secs(5))
+}
+
+fn listed(tools: &[&str]) -> Vec<ListedTool> {
+    let listed = tools.iter().map(|tool| ListedTool::new(*tool).unwrap());
+    listed.collect()
 }
 
 impl Lab {
@@ -346,8 +352,8 @@ async fn one_that_is_off_stays_off() {
 #[tokio::test]
 async fn lists_say_what_is_offered_and_why_not() {
     let listed = ServerConfig {
-        allowed_tools: vec!["one".to_owned(), "two".to_owned(), "none".to_owned()],
-        denied_tools: vec!["two".to_owned()],
+        allowed_tools: listed(&["one", "two", "none"]),
+        denied_tools: listed(&["two"]),
         ..config()
     };
     let lab = Lab::new(&["one", "two", "three"], listed);
@@ -369,8 +375,8 @@ async fn lists_say_what_is_offered_and_why_not() {
 #[tokio::test]
 async fn lists_take_globs() {
     let listed = ServerConfig {
-        allowed_tools: vec!["t*".to_owned(), "x?".to_owned()],
-        denied_tools: vec!["*ree".to_owned()],
+        allowed_tools: listed(&["t*", "x?"]),
+        denied_tools: listed(&["*ree"]),
         ..config()
     };
     let lab = Lab::new(&["one", "two", "three"], listed);
@@ -382,6 +388,28 @@ async fn lists_take_globs() {
     let notes = set.standing("stage").unwrap().notes.join(" ");
     assert!(notes.contains("`allowed_tools` lists `x?`"), "{notes}");
     assert!(!notes.contains("t*") && !notes.contains("ree"), "{notes}");
+}
+
+/// It stood in `mcp list` alone.
+#[tokio::test]
+async fn a_misspelt_tool_of_a_list_is_told_once_when_the_server_is_there() {
+    let denied = ServerConfig {
+        denied_tools: listed(&["tow", "o*"]),
+        ..config()
+    };
+    let lab = Lab::new(&["one", "two", "end"], denied);
+    let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let mut tasks = JoinSet::new();
+    let tell: Tell = Arc::new(move |event: &PluginEvent| drop(sender.send(event.to_string())));
+    tasks.spawn(tell_news(lab.servers.watch(), "zeph-host".to_owned(), tell));
+    assert!(lab.call("end").await.is_err());
+    assert!(lab.call("two").await.is_ok());
+    let expect = "MCP server `stage`: `denied_tools` lists `tow`, which the server does not have; did you mean `two`?";
+    assert_eq!(told.recv().await.unwrap(), expect);
+    drop(tasks);
+    while let Some(more) = told.recv().await {
+        assert!(!more.contains("tow"), "{more}");
+    }
 }
 
 #[tokio::test]
