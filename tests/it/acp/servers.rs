@@ -51,6 +51,33 @@ fn a_server_of_the_client_runs_in_the_sandbox() {
     assert!(lock.contains("notes"), "{lock}");
 }
 
+/// Its reason stood in the log of the editor alone.
+#[test]
+fn a_server_of_the_client_that_fails_to_start_is_told_to_its_user() {
+    let model = Model::new([]);
+    let product = product(&model);
+    product.file("server.py", SERVER);
+    let mut client = Client::start(&product, &[], plain());
+    let servers = json!([
+        {"name": "gone", "command": product.work.join("no-such-program"), "args": [], "env": []},
+        {"name": "notes", "command": "python3", "args": [product.work.join("server.py")], "env": []},
+    ]);
+    let new = json!({"cwd": product.work, "mcpServers": servers});
+    client.ask("session/new", new).unwrap();
+    client.until(|message| message["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    let told = client.text();
+    assert!(
+        told.starts_with("MCP server `gone`: it does not run: "),
+        "{told}"
+    );
+    assert!(
+        told.contains("sandbox") && !told.contains("`notes`"),
+        "{told}"
+    );
+    assert_eq!(client.of_kind("agent_message_chunk").len(), 1, "{told}");
+    assert_eq!(client.leave(), Some(0));
+}
+
 #[test]
 fn a_server_of_the_operator_is_not_replaced_by_one_of_the_client() {
     let model = Model::new([

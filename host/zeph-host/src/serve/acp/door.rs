@@ -29,7 +29,8 @@ use super::option::{self, Changed};
 use super::place::{HostSource, Hosts};
 use super::prompt::Prompt;
 use super::session::{AcpSession, Client};
-use super::{TURNS_PATIENCE, command, turn};
+use super::{TURNS_PATIENCE, command, telling, turn};
+use crate::servers;
 
 /// Requests that are worked on at one time.
 const REQUESTS_MAX: usize = 256;
@@ -159,6 +160,11 @@ impl Door {
             session.tell(&SessionUpdate::AvailableCommandsUpdate {
                 available_commands: command::available(),
             });
+            let servers = session.host().servers();
+            let troubles = servers::troubles(&servers.set(), servers.program());
+            if !troubles.is_empty() {
+                session.tell(&telling::message(&format!("{}\n\n", troubles.join("\n\n"))));
+            }
         }
         self.hosts.end_unused();
     }
