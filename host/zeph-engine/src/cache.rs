@@ -26,7 +26,10 @@ pub use shared::{SHARED_KEY_BYTES, SharedArtifacts};
 
 /// How long another process may take to compile the same component before this one does it itself: the other may have been
 /// stopped. The largest component known takes half a minute on two cores.
-const LOCK_WAIT: Duration = Duration::from_secs(120);
+pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(120);
+
+/// A wait that is told. Most processes that hold a lock give it back at once.
+const WAIT_TOLD: Duration = Duration::from_secs(1);
 
 /// How often a lock that another process holds is tried again.
 const LOCK_POLL: Duration = Duration::from_millis(20);
@@ -79,19 +82,20 @@ impl ArtifactCache {
     /// are then put there.
     ///
     /// Two processes that want the same artifact at once compile it once: the second waits for the first, and takes what the compiler left
-    /// when that one ended early.
+    /// when that one ended early. `waits` is called when that takes its time.
     ///
     /// Errors: those of `compile`. A cache that cannot be used only costs time.
     pub(crate) fn get_or_compile(
         &self,
         wasm: &wasmtime::Engine,
         digest: Digest,
+        waits: impl FnOnce(),
         compile: impl FnOnce(Option<&AnswerFile>) -> wasmtime::Result<Vec<u8>>,
     ) -> wasmtime::Result<Component> {
         let Some(path) = self.path(digest) else {
             return just_made(wasm, &compile(None)?);
         };
-        let only_one = lock(&path);
+        let only_one = lock(&path, waits);
         if let Some(loaded) = load(wasm, &path) {
             return loaded;
         }
@@ -231,11 +235,12 @@ fn unfinished_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
 }
 
 /// Held while an artifact is compiled. None when locking is not possible, or takes too long: then two may compile the same.
-fn lock(path: &Path) -> Option<File> {
+fn lock(path: &Path, waits: impl FnOnce()) -> Option<File> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
     let file = options.open(path.with_extension("lock")).ok()?;
     let started = Instant::now();
+    let mut waits = Some(waits);
     loop {
         match file.try_lock() {
             Ok(()) => return Some(file),
@@ -244,7 +249,12 @@ fn lock(path: &Path) -> Option<File> {
                 tracing::warn!(path = %path.display(), "another process holds a component of the cache for too long");
                 return None;
             }
-            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_POLL),
+            Err(TryLockError::WouldBlock) => {
+                if let Some(waits) = waits.take_if(|_| started.elapsed() > WAIT_TOLD) {
+                    waits();
+                }
+                thread::sleep(LOCK_POLL);
+            }
         }
     }
 }
@@ -277,5 +287,26 @@ impl Hasher for Sha256Hasher {
 
     fn finish(&self) -> u64 {
         unreachable!("bug: the digest is taken from the inner hasher")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lock;
+
+    /// A host waited for up to two minutes and said nothing. The test ends when it is told.
+    #[test]
+    fn waiting_for_another_process_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.cwasm");
+        let mut n_told = 0;
+        let held = lock(&path, || n_told += 1).unwrap();
+        assert_eq!(n_told, 0);
+        let released = move || {
+            n_told += 1;
+            drop(held);
+            assert_eq!(n_told, 1);
+        };
+        assert!(lock(&path, released).is_some());
     }
 }

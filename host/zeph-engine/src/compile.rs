@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use wasmtime::Engine;
 use zeph_core::id::PluginId;
 
+use crate::cache::LOCK_WAIT;
 use crate::engine;
 
 pub(crate) use self::answer::AnswerFile;
@@ -27,6 +28,13 @@ const THREADS: &str = "zeph-compile";
 /// How compiling a component is getting on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompileEvent {
+    /// Another process compiles it, and is waited for.
+    Waits {
+        /// Which plugin.
+        plugin: PluginId,
+        /// How long at most.
+        at_most: Duration,
+    },
     /// It has begun and may take seconds.
     Started {
         /// Which plugin.
@@ -105,6 +113,12 @@ impl Compiler {
         let started = Instant::now();
         let compiled = child::compile(bytes, left).unwrap_or_else(|| compile_here(bytes));
         (compiled, started.elapsed())
+    }
+
+    /// Tells that another process compiles the component.
+    pub(crate) fn waits(&self, plugin: PluginId) {
+        let at_most = LOCK_WAIT;
+        self.tell(CompileEvent::Waits { plugin, at_most });
     }
 
     /// Tells that a component was compiled, or could not be, once nothing of that is held in memory any more.

@@ -177,7 +177,9 @@ impl Lazy {
             took = Some(duration);
             compiled
         };
-        let compiled = engine.cache().get_or_compile(wasm, self.digest, compile);
+        let waits = || engine.compiler().waits(plugin());
+        let cache = engine.cache();
+        let compiled = cache.get_or_compile(wasm, self.digest, waits, compile);
         if let Some(took) = took {
             engine.compiler().is_over(plugin(), took, compiled.is_ok());
         }

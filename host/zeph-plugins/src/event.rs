@@ -162,6 +162,13 @@ impl PluginEvent {
 /// Compiling as an event among the others.
 pub fn compile_listener(tell: Tell) -> CompileListener {
     CompileListener::new(move |event| match event {
+        CompileEvent::Waits { plugin, at_most } => {
+            let secs = at_most.as_secs();
+            let what = format!(
+                "another process compiles plugin `{plugin}`; it is waited for, at most {secs} s"
+            );
+            tell(&PluginEvent::Progress { what });
+        }
         CompileEvent::Started { plugin, n_bytes } => {
             tell(&PluginEvent::Compiling { plugin, n_bytes });
         }

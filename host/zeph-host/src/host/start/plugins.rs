@@ -96,7 +96,10 @@ fn on_compile(options: &StartOptions) -> CompileListener {
         options.is_server,
     );
     CompileListener::new(move |event| {
-        let is_over = !matches!(event, CompileEvent::Started { .. });
+        let is_over = matches!(
+            event,
+            CompileEvent::Finished { .. } | CompileEvent::Failed { .. }
+        );
         if let Some(told) = &told {
             told.tell(event);
         }
