@@ -45,26 +45,36 @@ impl DiffLine {
 }
 
 impl DiffLine {
-    /// The line on as many as it needs where a line has `width` columns.
+    /// The line on as many as it needs where a line has `width` columns, broken between words where there are some. Nothing is left out.
     ///
     /// A terminal would go on at its left edge, where a text made for it could pass for a line of its own.
     pub fn wrapped(&self, width: usize) -> Vec<String> {
         let line = self.to_string();
         let indent = STEP * self.depth + 2;
         let room = width.max(indent + ROOM_MIN);
-        let mut wrapped = vec![String::new()];
-        let mut n_used = 0;
+        let head = format!("{:indent$}{GOES_ON}", "");
+        let mut wrapped = Vec::new();
+        // Where its text begins, what is before cannot be broken.
+        let (mut row, mut begin, mut n_used) = (String::new(), indent, 0);
         for character in line.chars() {
             let n_columns = columns(character);
             if n_used + n_columns > room {
-                wrapped.push(format!("{:indent$}{GOES_ON}", ""));
+                let blank = row.get(begin..).and_then(|text| text.rfind(' '));
+                let at = blank.map_or(row.len(), |at| begin + at + 1);
+                let n_moved: usize = row[at..].chars().map(columns).sum();
                 n_used = indent + GOES_ON.chars().count();
+                let rest = match n_used + n_moved + n_columns <= room && character != ' ' {
+                    true => row.split_off(at),
+                    false => String::new(),
+                };
+                n_used += rest.chars().map(columns).sum::<usize>();
+                begin = head.len();
+                wrapped.push(std::mem::replace(&mut row, format!("{head}{rest}")));
             }
             n_used += n_columns;
-            if let Some(last) = wrapped.last_mut() {
-                last.push(character);
-            }
+            row.push(character);
         }
+        wrapped.push(row);
         wrapped
     }
 }

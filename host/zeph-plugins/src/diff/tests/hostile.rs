@@ -88,7 +88,7 @@ fn nothing_a_plugin_says_drives_the_terminal_or_makes_lines_of_its_own() {
 #[test]
 fn a_long_line_does_not_reach_the_left_edge() {
     let text = |text: &str| DiffLine::new(DiffMark::Added, 1, text.to_owned());
-    let table: [(&str, usize, &[&str]); 5] = [
+    let table: [(&str, usize, &[&str]); 7] = [
         ("short", 40, &["    + short"]),
         (
             "012345678901234567890123456789",
@@ -105,6 +105,20 @@ fn a_long_line_does_not_reach_the_left_edge() {
             "0123456789012345678901",
             1,
             &["    + 01234567890123456789", "      ┆ 01"],
+        ),
+        (
+            "words are kept whole! where they fit",
+            24,
+            &[
+                "    + words are kept ",
+                "      ┆ whole! where they ",
+                "      ┆ fit",
+            ],
+        ),
+        (
+            "a 0123456789012345678901 b",
+            24,
+            &["    + a 012345678901234567", "      ┆ 8901 b"],
         ),
         ("", 30, &["    + "]),
     ];
