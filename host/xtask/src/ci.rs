@@ -37,7 +37,7 @@ pub(crate) fn ci() -> Result<ExitCode> {
         step("format", &mut || {
             succeed(cargo()?.args(["fmt", "--all", "--check"]))
         })?;
-        step("licences, duplicates, sources", &mut || {
+        step("licenses, duplicates, sources", &mut || {
             succeed(cargo_deny()?.args(["check", "licenses", "bans", "sources"]))
         })?;
         step("macOS", &mut || {

@@ -29,7 +29,7 @@ Commands:
                            crates, bills of materials, checksums. --check builds it twice and compares;
                            --program FILE packages an existing program
   package [FOLDER]         Build the crates only, with the compiled components inside
-  ci                       Format check, licences, clippy, a check for macOS and every test: what .ci/run calls
+  ci                       Format check, licenses, clippy, a check for macOS and every test: what .ci/run calls
 
 Every command first adds the wasm32-wasip2 target when it is missing, and installs bubblewrap when apt and root
 rights allow it.

@@ -23,9 +23,9 @@ const NAMES: [&str; 6] = [
 const KNOWN: [(&str, &str); 2] = [("Apache-2.0", "LICENSE-APACHE"), ("MIT", "LICENSE-MIT")];
 
 const HEAD: &str = "\
-zeph-host is handed out under the MIT licence or the Apache licence, version 2.0, at your option.
+zeph-host is handed out under the MIT license or the Apache license, version 2.0, at your option.
 
-This lists what is linked into the program and into the components and programs it carries, each with the licence its authors name.
+This lists what is linked into the program and into the components and programs it carries, each with the license its authors name.
 The texts follow; above each stands which of them it belongs to.
 ";
 

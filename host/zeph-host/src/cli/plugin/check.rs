@@ -106,7 +106,7 @@ fn facts(page: &mut Page, inspection: &Inspection) {
         .field("version", version.as_deref())
         .field("about", description.as_deref())
         .field("authors", authors.as_deref())
-        .field("licences", licenses.as_deref())
+        .field("licenses", licenses.as_deref())
         .field("homepage", homepage.as_deref())
         .field("source", source.as_deref());
     let joined = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));

@@ -158,7 +158,7 @@ fn facts(page: &mut Page, good: &VettedPlugin, locked: Option<&LockedPlugin>) {
         .field("version", about.version.as_deref())
         .field("about", about.description.as_deref())
         .field("authors", about.authors.as_deref())
-        .field("licences", about.licences.as_deref())
+        .field("licenses", about.licences.as_deref())
         .field("homepage", about.homepage.as_deref())
         .field("file is", Some(&good.pin.wasm.to_string()))
         .field("tools are", Some(&good.pin.tools.to_string()));
