@@ -188,7 +188,7 @@ fn what_programs_obey_asks_though_the_tool_is_allowed() {
             (
                 "write",
                 json!({"path": "src/x", "content": "x"}),
-                "Wrote 1 bytes",
+                "Wrote 1 byte",
             ),
         ],
     );

@@ -90,7 +90,7 @@ async fn walks(guest: &Guest, tool: &str, dir: &Path) {
     for (settings, variables, expect) in [
         ("{}", &[][..], "6 words"),
         (r#"{"only": "*.md"}"#, &[], "2 words"),
-        (r#"{"only": "*.bin *.md"}"#, &skip, "1 words"),
+        (r#"{"only": "*.bin *.md"}"#, &skip, "1 word"),
     ] {
         let guest = guest.granted(CallGrant {
             settings: settings.into(),
@@ -121,7 +121,7 @@ fn settings_reach_a_plugin() {
     );
     for (settings, code, expect) in [
         ("{}", 0, "2 words"),
-        ("{ only = '*.rst' }", 0, "1 words"),
+        ("{ only = '*.rst' }", 0, "1 word"),
         ("{ onyl = '*.rst' }", 1, "unknown field `onyl`"),
     ] {
         let set = format!("plugins.settings.{id}={settings}");

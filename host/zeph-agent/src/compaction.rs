@@ -108,7 +108,7 @@ pub(crate) fn abridged(text: &str, bytes_max: usize, handle: Option<&str>) -> St
         None => "there is no room for them in the conversation".to_owned(),
     };
     head_and_tail(text, bytes_max, |n_bytes| {
-        format!("[… {n_bytes} bytes omitted; {whole} …]")
+        format!("[… {} omitted; {whole} …]", bytes(n_bytes))
     })
 }
 
@@ -132,9 +132,10 @@ fn is_stub(text: &str) -> bool {
 
 /// What stands in the place of a result that was removed.
 pub(crate) fn stub(n_bytes: usize, handle: Option<&str>) -> String {
+    let bytes = bytes(n_bytes);
     match handle {
-        Some(handle) => format!("{STUB}{n_bytes} bytes; `read_overflow` reads them as {handle}]"),
-        None => format!("{STUB}{n_bytes} bytes; make the call again if you need it]"),
+        Some(handle) => format!("{STUB}{bytes}; `read_overflow` reads them as {handle}]"),
+        None => format!("{STUB}{bytes}; make the call again if you need it]"),
     }
 }
 
@@ -182,8 +183,12 @@ fn piece(text: &mut String, label: &str, said: &str) {
 /// Head and tail of a text that is longer than `bytes_max`.
 pub(crate) fn shortened(text: &str, bytes_max: usize) -> String {
     head_and_tail(text, bytes_max, |n_bytes| {
-        format!("[… {n_bytes} bytes omitted …]")
+        format!("[… {} omitted …]", bytes(n_bytes))
     })
+}
+
+fn bytes(n_bytes: usize) -> String {
+    zeph_core::text::counted(n_bytes, "byte", "bytes")
 }
 
 fn head_and_tail(text: &str, bytes_max: usize, omitted: impl Fn(usize) -> String) -> String {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
+use zeph_core::text::counted;
 
 use crate::budget::Exhausted;
 use crate::error::ProviderError;
@@ -143,7 +144,8 @@ impl fmt::Display for TurnStatus {
             Self::Done => f.write_str("Done."),
             Self::IterationLimit { max } => write!(
                 f,
-                "Stopping: {max} rounds of tool calls, as many as `agent.max_tool_iterations` allows."
+                "Stopping: {} of tool calls, as many as `agent.max_tool_iterations` allows.",
+                counted(*max, "round", "rounds")
             ),
             Self::DoomLoop => f.write_str("Stopping: detected repeated identical tool outputs."),
             Self::ContextFull => f.write_str("Stopping: context window is nearly full."),

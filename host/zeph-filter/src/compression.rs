@@ -8,6 +8,7 @@ mod sections;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use zeph_core::text::counted;
 
 use memchr::memchr_iter;
 use zeph_strategies::{Lines, is_blank, is_location};
@@ -369,12 +370,9 @@ impl Part {
             return String::new();
         };
         if *rest_bytes > 0 {
-            return format!("{rest_bytes} more bytes of a long line");
+            return counted(*rest_bytes, "more byte", "more bytes") + " of a long line";
         }
-        let lines = match n_lines - n_near - n_errors {
-            1 => "1 line".to_owned(),
-            n => format!("{n} lines"),
-        };
+        let lines = counted(n_lines - n_near - n_errors, "line", "lines");
         let of_them = |n: &usize, what: &str| (*n > 0).then(|| format!("{n} {what}"));
         let more = [
             of_them(n_errors, "with errors beyond the first 200"),

@@ -3,6 +3,7 @@
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::Digest;
+use zeph_core::text::counted;
 use zeph_mcp::caller::CallRate;
 use zeph_mcp::door::OpenDoor;
 use zeph_mcp::subset::ToolSubset;
@@ -84,7 +85,10 @@ pub(crate) async fn count_call(store: &Store, rate: Option<&CallRate>) -> Result
     let Some(wait_ms) = taken else {
         return Ok(());
     };
-    let message = format!("more than {} calls a minute", rate.per_minute);
+    let message = format!(
+        "more than {} a minute",
+        counted(rate.per_minute, "call", "calls")
+    );
     Err(ToolFailure {
         retry_after_ms: Some(wait_ms),
         ..failed(ErrorCategory::RateLimited, message)

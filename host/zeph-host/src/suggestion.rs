@@ -9,6 +9,7 @@ pub(crate) mod rules;
 pub(crate) mod siblings;
 
 use std::path::Path;
+use zeph_core::text::counted;
 
 use crate::recording::{CallRecord, RecordError, RecordLine, RecordLines, RecordedDecision};
 
@@ -90,10 +91,7 @@ impl ReadRecords {
         if let Some((line, problem)) = &self.first_bad {
             notes.push(format!(
                 "{} of the file skipped; the first is line {line}: {}",
-                match self.bad {
-                    1 => "1 line".to_owned(),
-                    n => format!("{n} lines"),
-                },
+                counted(self.bad, "line", "lines"),
                 zeph_core::failure::one_line(problem, 200)
             ));
         }

@@ -11,7 +11,7 @@ use crate::diff;
 use crate::refusal::{explain, special};
 use crate::replace::{Parents, Slot, behind_links, changed, content, parted};
 use crate::sys::{Kind, Links, Stat};
-use crate::text::{bytes, grouped};
+use crate::text::bytes;
 
 /// Bytes of an overwritten file up to which the result says what changed.
 const DIFF_BYTES_MAX: u64 = 256 * 1024;
@@ -73,7 +73,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         (Some(_), Some(old)) if old == args.content.as_bytes() => "unchanged".to_owned(),
         (Some(stat), _) => format!("overwrote {}", bytes(stat.size)),
     };
-    let mut text = format!("Wrote {} bytes to {path} ({how})", grouped(new_size));
+    let mut text = format!("Wrote {} to {path} ({how})", bytes(new_size));
     text.extend(replaced.and_then(|stat| parted(stat.links)));
     let diff = old.and_then(|old| diff::unified(&path, &old, args.content.as_bytes()));
     let written = WriteResult {

@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use zeph_plugin::Output;
+use zeph_plugin::{Output, counted};
 
 use crate::passages::Coverage;
 use crate::rank::Hit;
@@ -247,19 +247,24 @@ fn remarks(answer: &Answer) -> Vec<String> {
     } = answer.index;
     if answer.omitted > 0 {
         remarks.push(format!(
-            "{} more results: raise `max_results` or `max_tokens`, or narrow `path`.",
-            answer.omitted
+            "{}: raise `max_results` or `max_tokens`, or narrow `path`.",
+            counted(answer.omitted, "more result", "more results")
         ));
     }
     if pending > 0 {
         remarks.push(format!(
-            "The index is not up to date: {pending} files that changed or are new were not searched. Run the search again to index more \
-             of them, or run `zeph-host index`."
+            "The index is not up to date: {} not searched. Run the search again to index more, or run `zeph-host index`.",
+            counted(pending, "file that changed or is new was", "files that changed or are new were")
         ));
     }
     if skipped > 0 {
         remarks.push(format!(
-            "{skipped} files larger than 1 MiB were not searched."
+            "{} not searched.",
+            counted(
+                skipped,
+                "file larger than 1 MiB was",
+                "files larger than 1 MiB were"
+            )
         ));
     }
     if let Some(semantic) = semantic.as_ref().filter(|semantic| semantic.pending > 0) {

@@ -97,7 +97,7 @@ fn a_rule_whose_outputs_are_read_back_often_is_told() {
     // However often one output is read, it is one.
     product.run(&["filter", "--read", id]);
     product.run(&["filter", "--read", id]);
-    let words = "what `cargo-test` leaves out is read back often: 1 of 1 times";
+    let words = "what `cargo-test` leaves out is read back often: 1 of 1 time";
     let ran = product.run(&["stats"]);
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
     for _ in 0..9 {

@@ -20,10 +20,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         if n_images == 0 {
             return None;
         }
-        let end = if n_images == 1 { "" } else { "s" };
-        let notice = format!(
-            "the provider refuses the request; it is sent again without {n_images} image{end}"
-        );
+        let images = zeph_core::text::counted(n_images, "image", "images");
+        let notice = format!("the provider refuses the request; it is sent again without {images}");
         turn.observer.on(AgentEvent::Notice(&notice));
         Some(entries)
     }

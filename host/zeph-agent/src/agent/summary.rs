@@ -8,6 +8,7 @@ use crate::message::{self, ToolCall};
 use crate::provider::{ModelRequest, RequestOptions};
 use crate::tool_host::{CallEnd, OverlongResult, ToolHost};
 use crate::usage::SideSpending;
+use zeph_core::text::counted;
 
 /// What the model is told.
 const INSTRUCTIONS: &str = "\
@@ -104,8 +105,10 @@ fn material(call: &ToolCall, text: &str, bytes_max: usize) -> String {
     let arguments = &arguments[..arguments.floor_char_boundary(ARGUMENTS_BYTES_MAX)];
     let output = match zeph_core::output::cut(text, bytes_max) {
         Some(cut) => format!(
-            "{}\n[… {} characters omitted …]\n{}",
-            cut.head, cut.n_chars_left_out, cut.tail
+            "{}\n[… {} omitted …]\n{}",
+            cut.head,
+            counted(cut.n_chars_left_out, "character", "characters"),
+            cut.tail
         ),
         None => text.to_owned(),
     };

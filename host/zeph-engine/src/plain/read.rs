@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use wasmtime::component::Val;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::text::counted;
 
 use super::name::FieldName;
 use super::shape::{Case, Field, Int, Shape};
@@ -189,7 +190,7 @@ impl Reader {
         if !Shape::is_uniform(shapes) {
             return self.mixed_tuple(shapes, value);
         }
-        let wanted = format!("an array of {} items", shapes.len());
+        let wanted = format!("an array of {}", counted(shapes.len(), "item", "items"));
         let Value::Array(items) = value else {
             return Err(self.mismatch(&wanted, value));
         };

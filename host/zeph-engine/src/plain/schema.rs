@@ -3,6 +3,7 @@
 //! or a case.
 
 use serde_json::{Map, Value, json};
+use zeph_core::text::counted;
 
 use super::docs::{Docs, TypeDocs};
 use super::name::FieldName;
@@ -139,7 +140,10 @@ impl Schemas<'_> {
             }
             prepend(
                 &mut schema,
-                Some(&format!("Exactly {} items.", items.len())),
+                Some(&format!(
+                    "Exactly {}.",
+                    counted(items.len(), "item", "items")
+                )),
             );
             return schema;
         }

@@ -12,6 +12,7 @@ use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{ConversationId, OverflowId, ToolName};
 use zeph_core::output::RawOutput;
 use zeph_core::schema::Schema;
+use zeph_core::text::counted;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use crate::overflow::Overflow;
@@ -169,8 +170,9 @@ fn page(
     let n_lines = lines_of(text).count();
     if arguments.offset >= n_lines.max(1) {
         return Err(invalid(format!(
-            "`offset` is {}, but there are {n_lines} lines",
-            arguments.offset
+            "`offset` is {}, but the text has {}",
+            arguments.offset,
+            counted(n_lines, "line", "lines")
         )));
     }
     let limit = arguments.limit.unwrap_or(usize::MAX);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use zeph_core::category::ErrorCategory;
 use zeph_core::id::CallId;
+use zeph_core::text::counted;
 use zeph_store::{AuditFilter, AuditRecord, AuditResult, HostProcess, Store};
 
 use self::follow::FollowState;
@@ -238,7 +239,7 @@ fn result(record: &AuditRecord, running: &RunningHosts) -> String {
         AuditResult::Cancelled => "cancelled",
     };
     let category = ending.failed.map(|failed| failed.category.to_string());
-    let attempts = ending.attempts.map(|n| format!("{n} attempts"));
+    let attempts = ending.attempts.map(|n| counted(n, "attempt", "attempts"));
     let cached = ending.cache_age_ms.map(|_| "cached".to_owned());
     let agreement = record.begin.agreement.as_ref();
     let agreed = agreement.map(|agreement| format!("agreed: {}", approval_text::by(agreement)));

@@ -4,6 +4,7 @@ mod why;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use zeph_core::text::counted;
 
 use serde_json::{Value, json};
 use zeph_config::{Config, RuleFile};
@@ -242,8 +243,9 @@ fn page(tested: &Tested) -> Page {
     let n_passed = tested.outcomes.len() - n_failed;
     let summary = match &tested.file {
         Some(_) => format!(
-            "{} rules, {n_passed} tests passed, {n_failed} failed",
-            tested.n_rules
+            "{}, {} passed, {n_failed} failed",
+            counted(tested.n_rules, "rule", "rules"),
+            counted(n_passed, "test", "tests")
         ),
         None => format!(
             "there is no rule file; {} built-in rules are active",

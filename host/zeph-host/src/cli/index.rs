@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use zeph_core::call::ToolRequest;
 use zeph_core::output::Outcome;
+use zeph_core::text::counted;
 use zeph_engine::{Listener, Progress};
 
 use super::args::Index;
@@ -82,13 +83,13 @@ async fn until_read(
         n_pending = left;
         if files_left > 0 {
             out::remark(&format!(
-                "{} files read, {files_left} to go",
-                state["files"]
+                "{} read, {files_left} to go",
+                counted(state["files"].as_u64().unwrap_or_default(), "file", "files")
             ));
         }
         if parts_left > 0 {
-            let embedded = &state["semantic"]["embedded"];
-            out::remark(&format!("{embedded} parts embedded, {parts_left} to go"));
+            let embedded = parts(&state["semantic"]["embedded"]);
+            out::remark(&format!("{embedded} embedded, {parts_left} to go"));
         }
     }
 }
@@ -166,10 +167,7 @@ fn shown(state: &Value, options: &Index) -> Result<Exit, CliError> {
         return Ok(Exit::Success);
     };
     let count = |name: &str| state.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let mut line = match count("files") {
-        1 => "1 file indexed".to_owned(),
-        n_files => format!("{n_files} files indexed"),
-    };
+    let mut line = counted(count("files"), "file indexed", "files indexed");
     for (name, words) in [
         ("updated", "read now"),
         ("pending", "changed since they were read"),
@@ -181,11 +179,16 @@ fn shown(state: &Value, options: &Index) -> Result<Exit, CliError> {
     }
     if let Some(semantic) = state.get("semantic") {
         let embedder = semantic["embedder"].as_str().unwrap_or_default();
-        line += &format!("; {} parts embedded by {embedder}", semantic["embedded"]);
+        line += &format!("; {} embedded by {embedder}", parts(&semantic["embedded"]));
         if semantic["pending"] != 0 {
             line += &format!(", {} without a vector", semantic["pending"]);
         }
     }
     out::data(&format!("{line}\n"))?;
     Ok(Exit::Success)
+}
+
+/// So many parts of files, by the state of the index.
+fn parts(number: &Value) -> String {
+    counted(number.as_u64().unwrap_or_default(), "part", "parts")
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use zeph_core::failure::one_line;
+use zeph_core::text::counted;
 use zeph_plugins::visible::visible_line;
 
 use super::error::CliError;
@@ -21,10 +22,7 @@ pub(super) fn unusable(error: RecordError) -> CliError {
 
 /// `1 call`, `3 calls`
 pub(super) fn calls(number: u64) -> String {
-    match number {
-        1 => "1 call".to_owned(),
-        number => format!("{number} calls"),
-    }
+    counted(number, "call", "calls")
 }
 
 /// What suggested directories hold besides what was used.

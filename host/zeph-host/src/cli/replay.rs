@@ -9,6 +9,7 @@ use zeph_config::Config;
 use zeph_core::call::ToolRequest;
 use zeph_core::id::CallId;
 use zeph_core::redact::Redactor;
+use zeph_core::text::counted;
 
 use super::args::Replay;
 use super::context::{self, Context};
@@ -292,7 +293,8 @@ impl Comparison {
         page.field("outcome", Some(&changed(outcome(before), outcome(after))));
         let bytes = |record: &CallRecord| {
             let digest: String = record.result_sha256.chars().take(12).collect();
-            format!("{} bytes (sha256 {digest}…)", record.result_bytes)
+            let bytes = counted(record.result_bytes, "byte", "bytes");
+            format!("{bytes} (sha256 {digest}…)")
         };
         page.field("result", Some(&changed(bytes(before), bytes(after))));
         let duration = format!("{} ms, now {} ms", before.duration_ms, after.duration_ms);

@@ -1,6 +1,7 @@
 //! `zeph-host stats`: what shortening outputs and using results again saved, and how often calls needed a person.
 
 use serde_json::{Value, json};
+use zeph_core::text::counted;
 use zeph_store::{AskedCalls, CacheSavings, Savings};
 
 use super::args::Stats;
@@ -80,8 +81,10 @@ fn print(all: &Savings, rules: &[Savings]) -> Result<(), CliError> {
     out::styled(&table::render(head, &rows, None))?;
     for rule in rules.iter().filter(|rule| is_read_back_often(rule)) {
         out::note(&format!(
-            "what `{}` leaves out is read back often: {} of {} times",
-            rule.rule, rule.n_read_back, rule.n_shortened
+            "what `{}` leaves out is read back often: {} of {}",
+            rule.rule,
+            rule.n_read_back,
+            counted(rule.n_shortened, "time", "times")
         ));
     }
     Ok(())
@@ -93,13 +96,10 @@ fn print_cache(cache: CacheSavings) -> Result<(), CliError> {
     if n_hits == 0 {
         return Ok(());
     }
-    let calls = if n_hits == 1 {
-        "call was"
-    } else {
-        "calls were"
-    };
     out::styled(&format!(
-        "{n_hits} {calls} answered from the result of an earlier one: {bytes} bytes\n"
+        "{} answered from the result of an earlier one: {}\n",
+        counted(n_hits, "call was", "calls were"),
+        counted(bytes, "byte", "bytes")
     ))
 }
 
@@ -127,7 +127,8 @@ fn print_asked(asked: AskedCalls) -> Result<(), CliError> {
     match n_calls {
         0 => Ok(()),
         _ => out::styled(&format!(
-            "{n_asked} of {n_calls} calls needed approval ({per_100} per 100 calls), {n_unanswered} of them unanswered\n"
+            "{n_asked} of {} needed approval ({per_100} per 100 calls), {n_unanswered} of them unanswered\n",
+            counted(n_calls, "call", "calls")
         )),
     }
 }

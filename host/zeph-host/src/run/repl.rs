@@ -17,6 +17,7 @@ use reedline::{ExternalPrinter, Signal};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use zeph_core::call::ToolRequest;
+use zeph_core::text::counted;
 use zeph_engine::{Listener, Progress};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
@@ -101,7 +102,7 @@ pub(crate) async fn serve(
     let mut input = LineInput::open(editor, is_ending, continuation::is_whole)?;
     interrupts.with_terminal(input.watch());
     let n_tools = match host.plugins().is_settled {
-        true => format!("{} tools", host.catalog().tools().len()),
+        true => counted(host.catalog().tools().len(), "tool", "tools"),
         false => "plugins are being compiled, commands run already".to_owned(),
     };
     say(&format!(
@@ -282,7 +283,10 @@ enum OutputDisplay {
 fn chunk_text(chunk: &OutputChunk) -> String {
     let skipped = match chunk.n_skipped {
         0 => String::new(),
-        n_skipped => format!("\n{DIM}[{n_skipped} bytes not shown]{DIM:#}\n"),
+        n_skipped => {
+            let bytes = counted(n_skipped, "byte", "bytes");
+            format!("\n{DIM}[{bytes} not shown]{DIM:#}\n")
+        }
     };
     format!("{skipped}{}", escape(&chunk.text))
 }

@@ -16,6 +16,12 @@ use super::message::{OMITTED_KEY, replaced};
 /// Most blocks of a result. Texts beyond are joined to the last one, so that nothing of them is lost.
 const BLOCKS_MAX: usize = 64;
 
+/// So many blocks, and the verb that follows.
+fn of_blocks(n: u64) -> (String, &'static str) {
+    let are = if n == 1 { "is" } else { "are" };
+    (zeph_core::text::counted(n, "block", "blocks"), are)
+}
+
 /// Reads a result. `agrees`: whether its structured part agrees with the tool's schema.
 pub(super) fn of_result(result: CallToolResult, agrees: Result<(), Disagreement>) -> CallAnswer {
     let mut notes = Vec::new();
@@ -26,8 +32,9 @@ pub(super) fn of_result(result: CallToolResult, agrees: Result<(), Disagreement>
         .as_ref()
         .and_then(|meta| meta.get(OMITTED_KEY)?.as_u64());
     if let Some(n) = n_malformed {
+        let (blocks, are) = of_blocks(n);
         notes.push(format!(
-            "{n} blocks of a kind that is not known are omitted"
+            "{blocks} of a kind that is not known {are} omitted"
         ));
     }
     notes.extend(replaced(result.meta.as_ref()));
@@ -38,8 +45,9 @@ pub(super) fn of_result(result: CallToolResult, agrees: Result<(), Disagreement>
         }
     }
     if n_omitted > 0 {
+        let (blocks, are) = of_blocks(n_omitted as u64);
         notes.push(format!(
-            "{n_omitted} blocks of the result are omitted; the limit is {BLOCKS_MAX}"
+            "{blocks} of the result {are} omitted; the limit is {BLOCKS_MAX}"
         ));
     }
     notes.truncate(BLOCKS_MAX);

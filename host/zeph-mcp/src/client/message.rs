@@ -152,10 +152,7 @@ pub(super) const REPLACED_KEY: &str = "zeph-host/replaced";
 /// What a reader of a result or a list should know of what was replaced in it; `None` when nothing was.
 pub(super) fn replaced(meta: Option<&MetaObject>) -> Option<String> {
     let n = meta?.get(REPLACED_KEY)?.as_u64()?;
-    let what = match n {
-        1 => "1 character or value".to_owned(),
-        n => format!("{n} characters or values"),
-    };
+    let what = zeph_core::text::counted(n, "character or value", "characters or values");
     Some(format!(
         "{what} that JSON readers refuse (half of a character, a number out of range, too many levels) came from the server, and \
          U+FFFD or null is in the place of each"

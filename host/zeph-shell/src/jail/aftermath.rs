@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, RenameFlags};
+use zeph_core::text::counted;
 use zeph_core::text::plain_line;
 
 use super::command_note::CommandMark;
@@ -258,9 +259,9 @@ impl Aftermath {
         Some(AftermathFinding {
             path: path.to_path_buf(),
             text: format!(
-                "{} directories hold too much to be looked through (`{}` is one): what editors, shells or git obey there is neither \
+                "{} too much to be looked through (`{}` is one): what editors, shells or git obey there is neither \
                  kept from changes nor held back when a command makes it, but for what was found there before",
-                unread.len(),
+                counted(unread.len(), "directory holds", "directories hold"),
                 plain_line(&path.display().to_string(), PATH_CHARS_MAX)
             ),
         })

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::text::counted;
 
 use super::job::JobFault;
 use crate::jail::JailError;
@@ -121,8 +122,9 @@ pub(super) fn too_many_runs(runs_max: usize) -> ToolFailure {
         ErrorCategory::RateLimited,
         ErrorPhase::Setup,
         format!(
-            "{runs_max} commands run in the background already, the most there may be (tools.shell.max_background_runs); \
-             wait for one to end, or end one with `kill_run`"
+            "{} in the background already, the most there may be (tools.shell.max_background_runs); \
+             wait for one to end, or end one with `kill_run`",
+            counted(runs_max, "command runs", "commands run")
         ),
     )
 }

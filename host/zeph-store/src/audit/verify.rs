@@ -189,10 +189,13 @@ impl Extent {
         unvouched: &mut dyn FnMut(Missing) -> Result<Vec<Unvouched>, E>,
     ) -> Result<(), E> {
         if self.mark.n_unsound > 0 {
-            let message = format!(
-                "{} records were not sound when retention removed them or the log went on from them",
-                self.mark.n_unsound
-            );
+            let message = match self.mark.n_unsound {
+                1 => "1 record was not sound when retention removed it or the log went on from it"
+                    .to_owned(),
+                n => format!(
+                    "{n} records were not sound when retention removed them or the log went on from them"
+                ),
+            };
             self.at_start(all, AuditProblemKind::Changed, message);
         }
         if i64::try_from(self.n_before).unwrap_or(i64::MAX) > self.mark.before_rows {

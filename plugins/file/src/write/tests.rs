@@ -65,7 +65,7 @@ fn a_link_stays_and_its_file_is_replaced() {
     assert_eq!(fixture.content("real/file"), "new");
     assert_eq!(
         told(&fixture, "links/dangling", "x"),
-        "Wrote 1 bytes to links/dangling (created)"
+        "Wrote 1 byte to links/dangling (created)"
     );
     assert_eq!(
         told(&fixture, "links/out", "x"),

@@ -41,6 +41,10 @@ static void count(counter *counter, int character) {
     counter->inside = inside;
 }
 
+static result counted_words(size_t words) {
+    return done(format("%zu %s", words, words == 1 ? "word" : "words"));
+}
+
 static result count_words(const char *arguments) {
     char *text = json_string(arguments, "text");
     if (!text)
@@ -48,7 +52,7 @@ static result count_words(const char *arguments) {
     counter counted = {0};
     for (const char *at = text; *at; at++) count(&counted, (unsigned char)*at);
     free(text);
-    return done(format("%zu words", counted.words));
+    return counted_words(counted.words);
 }
 
 static result count_file(const char *arguments) {
@@ -62,7 +66,7 @@ static result count_file(const char *arguments) {
         counter counted = {0};
         for (int character; (character = getc(file)) != EOF;) count(&counted, character);
         fclose(file);
-        ended = done(format("%zu words", counted.words));
+        ended = counted_words(counted.words);
     } else if (errno == EACCES || errno == EPERM) {
         ended = failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_POLICY_BLOCKED, format("`%s` may not be read", path));
     } else {
@@ -101,7 +105,7 @@ static result count_tree(const char *arguments) {
     const char *skip = getenv("WORDS_SKIP");
     tree tree = {.root = path};
     bool ok = walk(path, only ? only : "*.md *.txt", skip ? skip : "", count_in, &tree);
-    result ended = ok ? done(format("%zu words", tree.words))
+    result ended = ok ? counted_words(tree.words)
                       : failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_POLICY_BLOCKED, format("`%s` may not be read", path));
     free(only);
     free(path);

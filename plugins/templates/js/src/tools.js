@@ -16,6 +16,10 @@ function words(text) {
   return text.split(/\s+/u).filter((word) => word !== "").length;
 }
 
+function counted(number) {
+  return `${number} ${number === 1 ? "word" : "words"}`;
+}
+
 function globs(text) {
   return text.split(" ").filter((glob) => glob !== "");
 }
@@ -32,7 +36,7 @@ export const tools = [
       required: ["text"],
       additionalProperties: false,
     },
-    run: ({ text }) => `${words(text)} words`,
+    run: ({ text }) => counted(words(text)),
   },
   {
     name: "TOOL_PREFIX_file",
@@ -47,7 +51,7 @@ export const tools = [
     },
     run: ({ path }, host) => {
       host.progress(`reading ${path}`);
-      return `${words(host.readFile(path))} words`;
+      return counted(words(host.readFile(path)));
     },
   },
   {
@@ -66,7 +70,7 @@ export const tools = [
       const skip = host.variable("WORDS_SKIP") ?? "";
       const files = host.walk(path, globs(only), globs(skip));
       const counts = files.map((file) => words(host.readFile(`${path}/${file}`)));
-      return `${counts.reduce((sum, count) => sum + count, 0)} words`;
+      return counted(counts.reduce((sum, count) => sum + count, 0));
     },
   },
 ];

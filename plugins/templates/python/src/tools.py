@@ -36,8 +36,12 @@ def words(text: str) -> int:
     return len(text.split())
 
 
+def counted(number: int) -> str:
+    return f"{number} {'word' if number == 1 else 'words'}"
+
+
 def count_words(arguments: dict, host) -> str:
-    return f"{words(arguments['text'])} words"
+    return counted(words(arguments["text"]))
 
 
 def count_file(arguments: dict, host) -> str:
@@ -45,7 +49,7 @@ def count_file(arguments: dict, host) -> str:
     host.progress(f"reading {path}")
     try:
         with open(path, encoding="utf-8") as file:
-            return f"{words(file.read())} words"
+            return counted(words(file.read()))
     except PermissionError:
         raise ToolError("policy-blocked", f"`{path}` may not be read")
     except FileNotFoundError:
@@ -61,7 +65,7 @@ def count_tree(arguments: dict, host) -> str:
     for path in host.walk(root, only.split(), skip.split()):
         with open(f"{root}/{path}", encoding="utf-8", errors="replace") as file:
             total += words(file.read())
-    return f"{total} words"
+    return counted(total)
 
 
 def one_string(name: str, description: str) -> dict:

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zeph_plugin::{Context, Kind, Output, Tool, ToolError, progress, settings, walk};
+use zeph_plugin::{Context, Kind, Output, Tool, ToolError, counted, progress, settings, walk};
 
 #[derive(Deserialize, JsonSchema)]
 struct TextArgs {
@@ -54,7 +54,7 @@ fn n_words(text: &str) -> usize {
 
 fn count(n_words: usize) -> Output {
     let answer = Count { words: n_words };
-    Output::text(format!("{n_words} words")).structured(&answer)
+    Output::text(counted(n_words, "word", "words")).structured(&answer)
 }
 
 fn count_words(args: TextArgs, _: &Context) -> Result<Output, ToolError> {

@@ -12,11 +12,11 @@ use zeph_agent::message::{ItemView, Turn};
 use zeph_agent::transcript::Transcript;
 use zeph_core::failure::one_line;
 use zeph_core::id::{ApprovalId, ConversationId};
+use zeph_core::text::counted;
 use zeph_store::SessionRecord;
 
 use super::command::{ChatCommand, HELP};
 use super::screen::remark;
-use super::status::counted;
 use super::terminal::ChatTerminal;
 use super::{Chat, Next};
 use crate::agent::{begin, models};
@@ -117,9 +117,9 @@ impl Chat {
             "{}\n{} · {} · {} ({per_hundred} per 100 calls)\n\
              {about}input {} · cache read {} · cache written {} · {about}output {}\n",
             escape(&self.status().to_string()),
-            counted(spending.requests, "request"),
-            counted(spending.calls, "call"),
-            counted(asked, "question"),
+            counted(spending.requests, "request", "requests"),
+            counted(spending.calls, "call", "calls"),
+            counted(asked, "question", "questions"),
             spending.usage.input,
             spending.usage.cache_read,
             spending.usage.cache_write,

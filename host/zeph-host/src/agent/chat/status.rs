@@ -4,6 +4,7 @@ use std::fmt;
 
 use zeph_agent::{Cost, Usage};
 use zeph_core::failure::one_line;
+use zeph_core::text::counted;
 
 /// Characters of the line, as far as the name of the model can be shortened.
 const LINE_CHARS_MAX: usize = 80;
@@ -55,16 +56,10 @@ impl ChatStatus {
             line.push_str(&format!(" · cache {}%", cached * 100 / all));
         }
         let context = self.context_tokens.saturating_mul(100) / self.context_max.max(1);
-        let calls = counted(self.calls, "call");
+        let calls = counted(self.calls, "call", "calls");
         line.push_str(&format!(" · {calls} · context {context}%"));
         line
     }
-}
-
-/// `1 call`, `2 calls`.
-pub(super) fn counted(n: u64, what: &str) -> String {
-    let end = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{end}")
 }
 
 /// A number of tokens: exact while it is small.

@@ -40,7 +40,7 @@ fn pages() {
     let windows = page("a\r\nb\r\n", &arguments(0, None, 0), 1000).unwrap();
     assert_eq!(text_of(windows), "a\r\nb\r\n");
     let failure = page(text, &arguments(4, None, 0), 1000).unwrap_err();
-    assert_eq!(failure.message, "`offset` is 4, but there are 4 lines");
+    assert_eq!(failure.message, "`offset` is 4, but the text has 4 lines");
 }
 
 /// All pages of a text, as a model reads them that follows each hint.

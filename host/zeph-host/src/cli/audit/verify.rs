@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use zeph_config::{Config, StoreLocation};
 use zeph_core::failure::{chain, one_line};
+use zeph_core::text::counted;
 use zeph_egress::Egress;
 use zeph_store::{
     AuditFile, AuditKeys, AuditPlace, AuditProblem, AuditProblemKind, ChainRemoval, ChainReport,
@@ -240,7 +241,10 @@ impl Verification {
             lines.push("store: nothing is recorded yet".to_owned());
         }
         if let Some(file) = &self.file {
-            lines.push(format!("audit file: {} lines", file.n_lines));
+            lines.push(format!(
+                "audit file: {}",
+                counted(file.n_lines, "line", "lines")
+            ));
         }
         if let Some(against) = &self.against {
             lines.push(format!(
@@ -248,10 +252,9 @@ impl Verification {
                 against.n_good, against.n_older, against.n_others
             ));
         }
-        lines.push(match self.problems.len() {
+        lines.push(match self.problems.len() as u64 + self.n_more {
             0 => "everything is as it was recorded".to_owned(),
-            1 => "1 problem".to_owned(),
-            n => format!("{} problems", n as u64 + self.n_more),
+            n => counted(n, "problem", "problems"),
         });
         lines.join("\n") + "\n"
     }
@@ -290,7 +293,11 @@ fn subject(chain: &ChainReport) -> String {
 fn summary(chain: &ChainReport) -> String {
     let what = match chain.origin.is_empty() {
         true => "nothing is sealed yet".to_owned(),
-        false => format!("{} calls in {} records", chain.n_calls, chain.n_events),
+        false => format!(
+            "{} in {}",
+            counted(chain.n_calls, "call", "calls"),
+            counted(chain.n_events, "record", "records")
+        ),
     };
     format!("{}: {what}", subject(chain))
 }
@@ -334,8 +341,12 @@ fn notes(chains: &[ChainReport], file: Option<&FileReport>) -> Vec<String> {
     if let Some(file) = file {
         if file.n_before > 0 {
             notes.push(format!(
-                "{} lines of the audit file are from before it was sealed and are not covered",
-                file.n_before
+                "{} from before it was sealed and not covered",
+                counted(
+                    file.n_before,
+                    "line of the audit file is",
+                    "lines of the audit file are"
+                )
             ));
         }
         notes.extend(file.notes.clone());
@@ -347,14 +358,15 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
     let mut notes = Vec::new();
     if chain.n_before > 0 && !chain.origin.is_empty() {
         notes.push(format!(
-            "{} calls are from before the log was sealed and are not covered",
-            chain.n_before
+            "{} from before the log was sealed and not covered",
+            counted(chain.n_before, "call is", "calls are")
         ));
     }
     if chain.n_removed_events > 0 {
         notes.push(format!(
-            "retention removed {} calls, with the records up to {}",
-            chain.n_removed_calls, chain.n_removed_events
+            "retention removed {}, with the records up to {}",
+            counted(chain.n_removed_calls, "call", "calls"),
+            chain.n_removed_events
         ));
     }
     notes.extend(chain.earlier.as_ref().and_then(note_of_earlier));
@@ -373,8 +385,8 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
     }
     if chain.n_lost > 0 {
         notes.push(format!(
-            "{} records cannot be verified: their key was lost, and the operator continued with another",
-            chain.n_lost
+            "{} cannot be verified: their key was lost, and the operator continued with another",
+            counted(chain.n_lost, "record", "records")
         ));
     }
     if let Some(host) = &chain.host {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use zeph_config::{Config, StoreLocation, StoreServer};
 use zeph_core::failure::chain;
+use zeph_core::text::counted;
 use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
 use zeph_store::{AuditFile, Location, Store, StoreError};
@@ -248,8 +249,9 @@ pub(super) fn plugins(config: &Config) -> Vec<DoctorCheck> {
                 };
                 let n_plugins = entries.flatten().filter(is_component).count();
                 format!(
-                    "{} holds {n_plugins} components; `zeph-host plugin` lists them",
-                    path.display()
+                    "{} holds {}; `zeph-host plugin` lists them",
+                    path.display(),
+                    counted(n_plugins, "component", "components")
                 )
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -2,6 +2,7 @@
 
 use zeph_config::{Config, ServerConfig};
 use zeph_core::id::ServerName;
+use zeph_core::text::counted;
 use zeph_plugins::lock::Lock;
 
 use super::{CheckState, DoctorCheck};
@@ -48,7 +49,8 @@ fn of_server(name: &ServerName, server: &ServerConfig, lock: &Lock) -> DoctorChe
         ),
         (false, Some(locked)) => {
             let n_tools = locked.definitions.tools().len();
-            (CheckState::Ok, format!("{place}; {n_tools} tools accepted"))
+            let tools = counted(n_tools, "tool", "tools");
+            (CheckState::Ok, format!("{place}; {tools} accepted"))
         }
     };
     DoctorCheck::new(GROUP, name.as_str(), state, detail).how_to_get(format!(

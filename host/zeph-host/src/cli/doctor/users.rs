@@ -1,6 +1,7 @@
 //! The user that tools work as (`tools.scope.run_as_user`).
 
 use zeph_config::Config;
+use zeph_core::text::counted;
 
 use super::{CheckState, DoctorCheck};
 use crate::user;
@@ -17,7 +18,8 @@ pub(super) fn of_config(config: &Config) -> (Option<DoctorCheck>, Config) {
             let detail = match &found.tool_user {
                 Some(user) => {
                     let (uid, n_groups) = (user.facts().uid, user.facts().groups.len());
-                    format!("tools work as `{name}` (user {uid}, {n_groups} groups)")
+                    let groups = counted(n_groups, "group", "groups");
+                    format!("tools work as `{name}` (user {uid}, {groups})")
                 }
                 None => format!("tools work as `{name}`, the user of the host"),
             };

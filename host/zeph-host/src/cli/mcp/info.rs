@@ -4,6 +4,7 @@ mod wrapped;
 
 use serde_json::{Value, json};
 use zeph_config::{ServerConfig, ServerTransport};
+use zeph_core::text::counted;
 use zeph_core::tool::Tool;
 use zeph_plugins::lock::Lock;
 use zeph_plugins::server::LockedServer;
@@ -171,7 +172,7 @@ fn facts(page: &mut Page, known: &KnownServer<'_>) {
     page.field("timeout", Some(&timeout));
     let rate = config
         .calls_per_minute_max
-        .map(|n| format!("{n} calls a minute"));
+        .map(|n| counted(n.get(), "call a minute", "calls a minute"));
     page.field("rate", rate.as_deref());
 }
 

@@ -63,7 +63,7 @@ fn no_text_is_lost_among_many_blocks() {
     assert_eq!(answer.output.content.len(), BLOCKS_MAX);
     let text = answer.output.to_text();
     assert!((0..200).all(|n| text.contains(&format!("<{n}>"))));
-    assert!(answer.notes[0].contains("1 blocks"), "{:?}", answer.notes);
+    assert!(answer.notes[0].contains("1 block "), "{:?}", answer.notes);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use zeph_core::text::counted;
 
 use serde_json::Value;
 
@@ -115,8 +116,8 @@ impl FileReport {
         };
         self.problems.retain(|problem| !is_of_it(problem));
         self.notes.push(format!(
-            "{} lines of the audit file cannot be verified: their key was lost, and the operator continued with another",
-            taken_over.n_lines
+            "{} of the audit file cannot be verified: their key was lost, and the operator continued with another",
+            counted(taken_over.n_lines, "line", "lines")
         ));
     }
 }

@@ -31,7 +31,7 @@ export const leaveOut = {
         else pieces.push({ first, count: 1 });
       });
       // The strategy is not meant for an output without such lines: the host shows it unchanged.
-      return { pieces, notes: [`${nLeftOut} lines omitted`], confidence: nLeftOut ? "full" : "fallback" };
+      return { pieces, notes: [`${nLeftOut} ${nLeftOut === 1 ? "line" : "lines"} omitted`], confidence: nLeftOut ? "full" : "fallback" };
     };
   },
 };

@@ -52,7 +52,7 @@ def leave_out(options: dict[str, Any]) -> Callable[[str], Selection]:
             else:
                 kept.append((idx, 1))
         # The strategy is not meant for an output without such lines: the host shows it unchanged.
-        return Selection(kept, [f"{left_out} lines omitted"], "full" if left_out else "fallback")
+        return Selection(kept, [f"{left_out} {'line' if left_out == 1 else 'lines'} omitted"], "full" if left_out else "fallback")
 
     return apply
 

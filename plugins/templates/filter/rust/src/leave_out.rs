@@ -46,6 +46,7 @@ fn apply(begins: &[String], text: &str) -> Selection {
     }
     // The strategy is not meant for an output without such lines: the host shows it unchanged.
     selection.is_known = n_left_out > 0;
-    selection.notes.push(format!("{n_left_out} lines omitted"));
+    let noun = if n_left_out == 1 { "line" } else { "lines" };
+    selection.notes.push(format!("{n_left_out} {noun} omitted"));
     selection
 }

@@ -9,8 +9,8 @@ use ratatui::style::{Modifier, Style, Stylize as _};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 use zeph_agent::tool_host::CallEndKind;
+use zeph_core::text::counted;
 
-use super::super::status::counted;
 use super::model::{FullModel, ToolRow};
 use crate::agent::wrap::columns;
 use crate::run::render::{duration, escape};
@@ -83,7 +83,7 @@ fn draw_transcript(frame: &mut Frame<'_>, model: &FullModel, area: Rect) {
 fn draw_tools(frame: &mut Frame<'_>, model: &FullModel, area: Rect) {
     let block = Block::new()
         .borders(Borders::LEFT)
-        .title(format!(" {}", counted(model.status.calls, "call")))
+        .title(format!(" {}", counted(model.status.calls, "call", "calls")))
         .border_style(Style::new().dim());
     let inner = block.inner(area);
     frame.render_widget(block, area);

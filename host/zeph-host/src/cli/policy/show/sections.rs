@@ -7,6 +7,7 @@ use zeph_core::policy::{
     Mode, PermissionRule, PermissionSource, PolicyRules, Sequence, ShellLists, ShownConstraint,
     ShownScope, ToolScope,
 };
+use zeph_core::text::counted;
 
 use super::{action, effect};
 use crate::run::page::Page;
@@ -192,7 +193,10 @@ pub(super) fn quota(page: &mut Page, calls_max: u32) {
     page.head("QUOTA (tools.max_tool_calls_per_session)");
     page.line(
         1,
-        &format!("deny  more than {calls_max} calls in a session"),
+        &format!(
+            "deny  more than {} in a session",
+            counted(calls_max, "call", "calls")
+        ),
     );
 }
 
