@@ -18,6 +18,7 @@ fn write(path: &'static str, name: &'static str) -> ResolvedCall {
         reach: vec![path.clone()],
         obeyed: vec![ObeyedPath { path, name, inside }],
         outside: None,
+        lacking: None,
     };
     call
 }
