@@ -174,6 +174,23 @@ fn what_was_private_asks_before_it_leaves_and_ordinary_work_does_not() {
     }
 }
 
+/// A tool may repeat in its error what it read. Of a file that is not there it read nothing.
+#[test]
+fn the_error_of_a_tool_may_hold_what_it_read() {
+    let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
+    let product = configured(config);
+    product.file(".env", "KEY=1\n");
+    let args = ["-j", "1", "--allow", "bash"];
+    let push = line(2, "bash", json!({ "command": "git push nowhere" }));
+    let behind = line(1, "read", json!({"path": ".env", "offset": 99}));
+    for (failing, expect) in [
+        (behind, ["failed", "refused"]),
+        (read(1, "sub/.env"), ["failed", "failed"]),
+    ] {
+        assert_eq!(statuses(&product, &args, &[failing, push.clone()]), expect);
+    }
+}
+
 /// What a person let go to a destination goes there after a restart, too; what is read later is asked about again.
 #[test]
 fn a_release_outlives_its_process() {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use zeph_core::category::ErrorPhase;
 use zeph_core::command::CommandLine;
 use zeph_core::execution::{ExecutionFacts, PRIVATE_FILES_MAX, PrivateFile};
 use zeph_core::id::{CallId, OverflowId};
-use zeph_core::output::ToolOutput;
+use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{
     Label, LabelKind, Policy, PrivateSource, UntrustedResult, may_keep_files, may_show_files,
     private_files_of, untrusted_line,
@@ -44,6 +46,10 @@ impl GovernanceRoom {
         labels.extend(located.take(PRIVATE_FILES_MAX + 1).map(private_label));
         let labels = each_once(labels);
         let kinds = kinds(&labels);
+        if trajectory.is_shell(id) == Some(false) && is_told_by_tool(output) {
+            let told = labels.iter().filter(|label| !is_gone(label));
+            self.holds(session, told.cloned().collect()).await;
+        }
         self.hold(session, labels, (output, trajectory.may_keep(id)))
             .await;
         kinds
@@ -206,6 +212,28 @@ pub(super) fn untrusted_label(result: &UntrustedResult, facts: &ExecutionFacts) 
     let source = result.source(&facts.hosts);
     let source = source.or_else(|| result.source(&facts.earlier_hosts));
     source.map(|host| Label::new(LabelKind::Untrusted, &host))
+}
+
+/// Whether the output says in the words of its tool why the call failed: it may repeat there what it received or read. What a command says
+/// is its output.
+fn is_told_by_tool(output: &ToolOutput) -> bool {
+    match &output.outcome {
+        Outcome::Done => false,
+        Outcome::Failed(failure) => {
+            !matches!(failure.phase, ErrorPhase::Setup | ErrorPhase::ParamHandling)
+        }
+    }
+}
+
+/// Whether the private file of a label is not there: then nothing of it was read.
+fn is_gone(label: &Label) -> bool {
+    let is_missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    // A path that was cut names nothing.
+    label.kind == LabelKind::Private
+        && !label.source.ends_with('…')
+        && Path::new(&label.source)
+            .symlink_metadata()
+            .is_err_and(is_missing)
 }
 
 /// Whether a text for a model has more than what the host says about content that it does not show.
