@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
@@ -859,8 +860,8 @@ fn plain_scan(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line_idx, line) in text.split('\n').enumerate() {
         let kinds = super::kinds(line, 0..SHAPES.len());
-        let mut kinds: Vec<_> = kinds.into_iter().map(str::to_owned).collect();
-        kinds.sort();
+        // Shapes of one kind are one finding.
+        let kinds: BTreeSet<_> = kinds.into_iter().map(str::to_owned).collect();
         found.extend(kinds.into_iter().map(|kind| (line_idx + 1, kind)));
     }
     found
